@@ -1,10 +1,11 @@
-"""A process that can be killed between any two callbacks, and at any call to the disk.
+"""A process that can be killed or paused between any two callbacks, and killed at any call to the disk.
 
 Owns what makes killing it the same as kill -9: whatever it has scheduled is not run, whatever it is doing ends where it
 is, and no `finally` of it reaches the disk or the network. `scheduler` is all that it knows of the loop; what runs the
 journal's jobs (`worker`) takes the time that a disk takes.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -22,8 +23,17 @@ class ProcessKilled(BaseException):
 class Timer:
     """A call that the process has scheduled."""
 
-    def __init__(self, cancel: Callable[[], None]) -> None:
-        self.cancel = cancel
+    def __init__(self, callback: Callable[..., object], args: tuple[Any, ...]) -> None:
+        self.callback = callback
+        self.args = args
+        self.is_cancelled = False
+        self.handle: asyncio.Handle | None = None
+
+    def cancel(self) -> None:
+        """Cancel the call if it has not happened yet; one that waits for the end of a pause has not."""
+        self.is_cancelled = True
+        if self.handle is not None:
+            self.handle.cancel()
 
 
 class Process:
@@ -34,6 +44,8 @@ class Process:
         self._loop = loop
         self._on_defect = on_defect
         self._answer_delay: float | None = None
+        self._held: list[Timer] | None = None
+        """The calls that wait for the end of a pause; None: it is not paused."""
 
     def kill(self) -> None:
         """Let nothing of it happen any more."""
@@ -48,12 +60,33 @@ class Process:
         """Call back if it lives; it may die of it."""
         if not self.alive:
             return
+        if self._held is not None:
+            self._held.append(Timer(callback, args))
+            return
         try:
             callback(*args)
         except ProcessKilled:
             assert not self.alive
         except Exception as defect:  # noqa: BLE001  # asyncio would log it and go on
             self._on_defect(f"{type(defect).__name__}: {defect}")
+
+    def pause(self) -> None:
+        """Let nothing of it happen until it is resumed, as SIGSTOP does: what it is sent waits, and timers are late."""
+        if self._held is None:
+            self._held = []
+
+    def resume(self) -> None:
+        """Let all that has waited happen, in its order."""
+        held, self._held = self._held or [], None
+        for timer in held:
+            if not timer.is_cancelled:
+                timer.handle = self._loop.call_soon(self._fire, timer)
+
+    def _fire(self, timer: Timer) -> None:
+        if self._held is not None and self.alive:
+            self._held.append(timer)
+        else:
+            self.run(timer.callback, *timer.args)
 
     def time(self) -> float:
         """Return the loop's time, which no clock's jump touches."""
@@ -67,13 +100,15 @@ class Process:
         """Run it in the loop's next turn; what a job says comes when the job is over."""
         if self._answer_delay is not None:
             return self.call_later(self._answer_delay, callback, *args)
-        handle = self._loop.call_soon(self.run, callback, *args)
-        return Timer(handle.cancel)
+        timer = Timer(callback, args)
+        timer.handle = self._loop.call_soon(self._fire, timer)
+        return timer
 
     def call_later(self, delay: float, callback: Callable[..., object], *args: Any) -> Timer:
         """Run it after `delay` seconds."""
-        handle = self._loop.call_later(delay, self.run, callback, *args)
-        return Timer(handle.cancel)
+        timer = Timer(callback, args)
+        timer.handle = self._loop.call_later(delay, self._fire, timer)
+        return timer
 
     def on_thread(self, call: Callable[[], Any], done: Callable[[Any], object]) -> None:
         """Do work that would keep the loop waiting, as one step, and call back with what came of it."""

@@ -47,6 +47,10 @@ class ProcessFiles:
         self._trace = trace
         self._names: dict[int, str] = {}
 
+    def tell_damage(self, name: str, offset: int, reason: str) -> str:
+        """See `Files.tell_damage`."""
+        return self._disk.tell_damage(name, offset, reason)
+
     def _enter(self, call: str, *details: object) -> None:
         if not self._process.alive:
             self._process.die()

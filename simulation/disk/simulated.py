@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from exacta.adapters.local.directory_lock import DirectoryInUse
+from exacta.adapters.local.files import damage_in
 from exacta.ports.journal import Buffer
 from simulation.disk.simulated_file import SimulatedFile, sectors, write
 
@@ -219,6 +220,10 @@ class SimulatedDisk:
         self.taken_by_others += max(0, self.free_bytes - free)
 
     # --- Files --------------------------------------------------------------------------------------------------------
+
+    def tell_damage(self, name: str, offset: int, reason: str) -> str:
+        """See `Files.tell_damage`."""
+        return damage_in(self.directory, name, offset, reason)
 
     def lock(self) -> None:
         """See `Files.lock`."""

@@ -21,14 +21,14 @@ _OF_OBJECTS = ("endpoint", "region", "account")
 
 
 class PostgresAddress(NamedTuple):
-    """Where PostgreSQL is: its hosts in the order in which they are tried, and the URL for the driver."""
+    """Say where PostgreSQL is: its hosts in the order in which they are tried, and the URL for the driver."""
 
     url: str
     hosts: Sequence[tuple[str, int]]
 
 
 class ObjectsAddress(NamedTuple):
-    """Where objects are: the kind of store, the bucket (or container), and the beginning of all keys."""
+    """Say where objects are: the kind of store, the bucket (or container), and the beginning of all keys."""
 
     scheme: str
     bucket: str

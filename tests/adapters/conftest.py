@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from exacta.ports.journal import Journal
-from tests.adapters import ledger_benches, object_benches, real_postgres
+from tests.adapters import ledger_benches, moto_server, object_benches, real_postgres
 from tests.adapters.bench import Bench
 from tests.adapters.ledger_benches import LedgerBench
 from tests.adapters.object_benches import ObjectBench
 from tests.adapters.turns import Turns
 
 
-@pytest.fixture(params=["memory", "local", "simulated disk"])
+@pytest.fixture(params=["memory", "local", "simulated disk", "shared"])
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     bench = Bench(request.param, tmp_path)
     yield bench
-    bench.close()
+    bench.end()
 
 
 @pytest.fixture
@@ -34,6 +34,7 @@ def journal(bench: Bench) -> Journal:
 def end_of_real_servers() -> Iterator[None]:
     yield
     real_postgres.end()
+    moto_server.end()
 
 
 @pytest.fixture(params=ledger_benches.BENCHES)

@@ -4,7 +4,8 @@ A bench yields itself from a context manager, and is named in `BENCHES`.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from functools import partial
 from typing import Protocol
 
 from exacta.adapters.memory import MemoryObjects, StoreFault
@@ -47,4 +48,48 @@ def memory() -> Iterator[ObjectBench]:
     yield MemoryBench()
 
 
-BENCHES: dict[str, Callable[[], AbstractContextManager[ObjectBench]]] = {"memory": memory}
+class RealBench:
+    """A store that this process did not write."""
+
+    can_fail = False
+
+    def __init__(self, new_store: Callable[[], ObjectStore]) -> None:
+        self._new_store = new_store
+        self._ends = ExitStack()
+
+    def open(self) -> ObjectStore:
+        store = self._new_store()
+        self._ends.callback(store.close)
+        return store
+
+    def fail_put(self, *, carried_out: bool) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Close the stores."""
+        self._ends.close()
+
+
+@contextmanager
+def postgres() -> Iterator[ObjectBench]:
+    """The table in PostgreSQL, which a ledger has made."""
+    from tests.adapters import real_postgres  # the extra, where it is needed
+
+    with real_postgres.a_schema() as schema, closing(RealBench(partial(real_postgres.objects, schema))) as bench:
+        yield bench
+
+
+@contextmanager
+def moto() -> Iterator[ObjectBench]:
+    """A server that speaks S3, in a thread of this process."""
+    from tests.adapters import moto_server
+
+    with closing(RealBench(partial(moto_server.objects, moto_server.new_bucket()))) as bench:
+        yield bench
+
+
+BENCHES: dict[str, Callable[[], AbstractContextManager[ObjectBench]]] = {
+    "memory": memory,
+    "postgres": postgres,
+    "moto": moto,
+}

@@ -17,6 +17,7 @@ from psycopg import sql
 
 from exacta.adapters.postgres import PostgresLedger
 from exacta.ports.shared import Ledger
+from exacta.store_addresses import PostgresAddress
 from tests.adapters import real_postgres
 from tests.adapters.ledger_benches import Ability
 
@@ -112,30 +113,47 @@ class PostgresBench:
 
     def __init__(self, schema: str, folder: Path, timeout_seconds: float) -> None:
         self.loop = asyncio.new_event_loop()
-        self._schema = schema
+        self.schema = schema
         self._folder = folder
         self._timeout_seconds = timeout_seconds
         self._server = real_postgres.server()
         self._open: dict[Ledger, Proxy] = {}
+        self._proxies: list[Proxy] = []
+        self._direct: list[Ledger] = []
 
     def open(self) -> Ledger:
         return self.loop.run_until_complete(self._open_ledger())
 
     async def _open_ledger(self) -> Ledger:
-        folder = self._folder / str(len(self._open))
+        folder = self._folder / str(len(self._proxies))
         folder.mkdir()
         proxy = Proxy(folder, self._server.folder)
+        self._proxies.append(proxy)
         await proxy.start()
-        ledger = PostgresLedger(real_postgres.address(folder), self._schema, call_seconds=self._timeout_seconds)
-        await ledger.open()
+        ledger = await self._ledger(real_postgres.address(folder))
         self._open[ledger] = proxy
+        return ledger
+
+    def open_at(self, address: PostgresAddress) -> Ledger:
+        """Return a ledger without a proxy, of any server."""
+        ledger = self.loop.run_until_complete(self._ledger(address))
+        self._direct.append(ledger)
+        return ledger
+
+    async def _ledger(self, address: PostgresAddress) -> PostgresLedger:
+        ledger = PostgresLedger(address, self.schema, call_seconds=self._timeout_seconds)
+        try:
+            await ledger.open()
+        except BaseException:
+            ledger.close()
+            raise
         return ledger
 
     def pass_ms(self, ms: int) -> None:
         with psycopg.connect(self._server.conninfo, autocommit=True) as connection:
             for table, column in (("broker", "seen_at"), ("intent", "begun_at"), ("entry", "removed_at")):
                 statement = sql.SQL("update {} set {} = {} - {} * interval '1 ms'")
-                names = sql.Identifier(self._schema, table), sql.Identifier(column), sql.Identifier(column)
+                names = sql.Identifier(self.schema, table), sql.Identifier(column), sql.Identifier(column)
                 connection.execute(statement.format(*names, sql.Literal(ms)))
 
     def cut(self, ledger: Ledger) -> None:
@@ -152,13 +170,13 @@ class PostgresBench:
 
     def close(self) -> None:
         """End the ledgers and their proxies."""
-        for ledger in self._open:
+        for ledger in (*self._open, *self._direct):
             ledger.close()
         self.loop.run_until_complete(self._stop())
         self.loop.close()
 
     async def _stop(self) -> None:
-        for proxy in self._open.values():
+        for proxy in self._proxies:
             await proxy.stop()
         while others := asyncio.all_tasks() - {asyncio.current_task()}:
             await asyncio.wait(others)

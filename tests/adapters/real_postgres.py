@@ -3,6 +3,7 @@
 Its disk is synced as where it is used, since what is tested is what it has confirmed.
 """
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import count
@@ -11,12 +12,14 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from exacta.adapters.postgres import PostgresLedger, PostgresObjects
 from exacta.store_addresses import PostgresAddress, postgres_address
 from tests.databases.postgresql import PostgresServer, a_server, binaries
 
 _ends = ExitStack()
 _started: list[PostgresServer] = []
 _numbers = count()
+_made: set[str] = set()
 
 
 def server() -> PostgresServer:
@@ -43,6 +46,26 @@ def address(folder: object | None = None) -> PostgresAddress:
 def a_schema() -> Iterator[str]:
     """Yield the name of a schema that is not there yet, and is removed afterwards."""
     name = f"exacta_{next(_numbers)}"
-    yield name
+    try:
+        yield name
+    finally:
+        _drop(name)
+
+
+def _drop(name: str) -> None:
     with psycopg.connect(server().conninfo, autocommit=True) as connection:
         connection.execute(sql.SQL("drop schema if exists {} cascade").format(sql.Identifier(name)))
+
+
+def objects(schema: str) -> PostgresObjects:
+    """Return a store in this schema, which the first one makes."""
+    if schema not in _made:
+        asyncio.run(_make(schema))
+        _made.add(schema)
+    return PostgresObjects(address(), schema)
+
+
+async def _make(schema: str) -> None:
+    ledger = PostgresLedger(address(), schema)
+    await ledger.open()
+    ledger.close()

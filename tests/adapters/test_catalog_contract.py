@@ -86,8 +86,10 @@ def test_next_instance_need_not_wait_when_the_session_of_the_first_has_ended(led
     first, second = ledgers.open(), ledgers.open()
     assert wait(ledgers, first.announce, broker(1)) == Appended()
     first.close()
+    closed_ms = wait(ledgers, second.read_head).now_ms
     while (told := wait(ledgers, second.announce, broker(1, "second"))) != Appended():
         assert told == Superseded(0)  # the end has not come there yet
+        assert wait(ledgers, second.read_head).now_ms < closed_ms + GONE_AFTER_MS / 2
     assert [each.broker for each in wait(ledgers, second.read_brokers)] == [broker(1, "second")]
 
 

@@ -5,7 +5,6 @@ from functools import partial
 import pytest
 
 from exacta.ports.journal import Cleaned, CompactionOrder, Failed, Joining, Journal, JournalEntry
-from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.bench import EVERYTHING, Bench
 from tests.adapters.compacting import RULES, keyed, keys_of, last_of_each_key
 from tests.adapters.test_journal_cleaning import clean, save
@@ -145,24 +144,18 @@ def test_where_nothing_is_written_there_is_nothing_to_seal(bench: Bench, turns: 
     append(turns, journal, keyed(1, 0, "a"))
     append(turns, journal, keyed(1, 1, "a"))
     assert journal.compactable(1, EVERYTHING) == (0, 0)
-    assert journal.write(journal.position, [keyed(1, 2, "a")]) is not None
+    append(turns, journal, keyed(1, 2, "a"))
+    assert journal.compactable(1, EVERYTHING) == (0, 0)
 
 
 def test_a_failure_loses_nothing(bench: Bench, turns: Turns, filled: Journal):
     whole = found(turns, filled, 1)
-    if isinstance(bench.files, type(None)):
-        bench.storage.clean_fault = "broken"
-    elif hasattr(bench.files, "failing"):
-        bench.files.failing["write"] = 5
-    else:
+    if not bench.fail_rewrites():
         pytest.skip("a fault of real files")
     orders = [CompactionOrder(1, EVERYTHING, RULES)]
     assert isinstance(turns.wait(lambda done: filled.compact(orders, {1: 0, 2: 0}, last_of_each_key, done)), Failed)
     assert found(turns, filled, 1) == whole
-    if isinstance(bench.files, SimulatedDisk):
-        bench.files.failing.clear()
-    else:
-        bench.storage.clean_fault = None
+    bench.fail_rewrites(fails=False)
     compact(turns, filled, 1)
     assert found(turns, filled, 1) == LAST
 

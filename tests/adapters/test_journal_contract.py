@@ -20,14 +20,14 @@ from exacta.ports.journal import (
     JournalEntry,
     TimeEntry,
 )
-from tests.adapters.bench import EVERYTHING, SEGMENT_BYTES, Bench, events
+from tests.adapters.bench import EVERYTHING, SEGMENT_BYTES, Bench, events, replay
 from tests.adapters.turns import Turns, append, batch, read
 
 # --- appending and replaying ------------------------------------------------------------------------------------------
 
 
 def test_new_journal_is_empty(journal: Journal):
-    blob, replayed = journal.replay()
+    blob, replayed = replay(journal)
     assert blob is None
     assert list(replayed) == []
     assert journal.position == 0

@@ -1,4 +1,7 @@
-"""The journal port's contract, where the event loop itself writes: `Journal.write`, on every adapter."""
+"""The journal port's contract, where the event loop itself writes: `Journal.write`, on every adapter that takes it so.
+
+A shared journal refuses every group: what is not durable in its ledger is nowhere.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,8 +11,44 @@ import pytest
 from exacta.adapters.local.sync_pace import QUICK_SYNCS
 from exacta.ports.journal import AppendResult, Conflict, GroupAppended, IndexEntry, Journal, JournalEntry
 from simulation.disk.simulated import SimulatedDisk
-from tests.adapters.bench import EVERYTHING, SEGMENT_BYTES, Bench, events
+from tests.adapters.bench import EVERYTHING, SEGMENT_BYTES, Bench, events, replay
 from tests.adapters.turns import Turns, append, batch, become_quick, read, wants_snapshot
+
+
+@pytest.fixture(params=["memory", "local", "simulated disk"])
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    bench = Bench(request.param, tmp_path)
+    yield bench
+    bench.end()
+
+
+@pytest.fixture
+def refusing(tmp_path: Path) -> Iterator[Bench]:
+    bench = Bench("shared", tmp_path)
+    yield bench
+    bench.end()
+
+
+def test_a_journal_may_refuse_every_group(refusing: Bench):
+    bench = refusing
+    bench.be_quick()
+    journal = bench.open()
+    become_quick(bench.turns, journal)
+    end = journal.position
+    assert (journal.is_quick, journal.may_have_lost) == (False, False)
+    for durably in (False, True):
+        assert journal.write(end, [JournalEntry(b"a")], durably=durably) is None
+        result = journal.write(end - 1, [JournalEntry(b"a")], durably=durably)
+        assert isinstance(result, Conflict)
+        assert result.position == end
+        with pytest.raises(ValueError, match="needs entries"):
+            journal.write(end, [], durably=durably)
+    results: list[AppendResult] = []
+    journal.append(end, [JournalEntry(b"b")], results.append)
+    with pytest.raises(AssertionError):
+        journal.write(end, [JournalEntry(b"c")])
+    bench.turns.run_until(lambda: bool(results))
+    assert events(journal)[-1:] == [b"b"]
 
 
 class Stopping:
@@ -67,7 +106,7 @@ def test_an_append_makes_durable_what_was_written_even_without_entries(bench: Be
         journal.append(end, [], lambda _: None)
     write(journal, JournalEntry(b"c"))
     append(turns, journal, JournalEntry(b"d"))
-    blob, replayed = bench.open().replay()
+    blob, replayed = replay(bench.open())
     assert (blob, list(replayed)) == (b"state", [b"c", b"d"])
 
 

@@ -88,6 +88,7 @@ def test_commit_after_a_cancelled_wait_replicates_it(bench: MemoryBench, how: st
         assert wait(bench, ledger.beat, epoch, 0) == Appended()
     else:
         take_lead(bench, other)
+    assert primary.unacknowledged() == []
     bench.database.fail_over()
     assert bodies(bench) == [b"cancelled"]
 

@@ -100,11 +100,12 @@ def test_many_threads_use_one_store(stores: ObjectBench):
         store.put(f"object {number}", [data])
         found = store.get(f"object {number}", 5, 1_000)
         assert found == data[5:1_005]
-        store.delete([f"object {number - 1}"] if number % 2 else [])
-        return store.get(f"object {number}") if number % 2 else b""
+        store.put(f"removed {number}", [data])
+        store.delete([f"removed {number}"])
+        return store.get(f"object {number}")
 
     with ThreadPoolExecutor(8) as threads:
-        assert [*threads.map(use, range(40))] == [b"%d" % n * 10_000 if n % 2 else b"" for n in range(40)]
+        assert [*threads.map(use, range(40))] == [b"%d" % number * 10_000 for number in range(40)]
 
 
 def test_pickled_store_is_the_same_bucket(stores: ObjectBench):

@@ -1,11 +1,13 @@
 """The event loop as the journals see it: a queue of callbacks, which the test runs by hand on its own thread."""
 
+import asyncio
 import queue
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from exacta.adapters.local.sync_pace import QUICK_SYNCS
 from exacta.ports.journal import Buffer, Extent, Failed, GroupAppended, IndexEntry, Journal, JournalEntry, TimeEntry
+from simulation.loop import SimulatedLoop
 
 PATIENCE_SECONDS = 60  # a failing test ends then; a passing one waits only for the event itself
 
@@ -40,6 +42,25 @@ class Turns:
         start(results.append)
         self.run_until(lambda: bool(results))
         return results[0]
+
+
+class LoopTurns(Turns):
+    """The turns of a loop whose time is virtual: it passes while the test waits."""
+
+    def __init__(self, loop: SimulatedLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def call_soon(self, callback: Callable[..., object], *args: object) -> None:
+        self._loop.call_soon(callback, *args)
+
+    def turn(self) -> None:
+        """Let a little time pass."""
+        self._loop.run_until_complete(asyncio.sleep(0.001))
+
+    def drain(self) -> None:
+        """Let time pass until nothing is left to do."""
+        self._loop.run_until_complete(asyncio.sleep(1))
 
 
 def append(turns: Turns, journal: Journal, *entries: JournalEntry) -> int:

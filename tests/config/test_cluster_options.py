@@ -48,3 +48,17 @@ def test_a_flag_is_the_option_of_its_name(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().err == "exacta: objects is for a log in PostgreSQL: name that by postgres too\n"
     assert run(["--node-id", "many"]) == 2
     assert capsys.readouterr().err == "exacta: node.id must be a whole number, not 'many'\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "beginning"),
+    [
+        ({"postgres": "postgresql://exacta:secret@127.0.0.1/exacta"}, "postgres holds a password"),
+        ({"postgres": "postgresql://exacta@db.example/exacta?sslmode=disable"}, "postgres asks for sslmode=disable"),
+        ({"postgres": POSTGRES, "objects": "file:///tmp"}, "objects names files"),
+    ],
+)
+def test_addresses_are_judged_with_the_options(options: dict[str, Any], beginning: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^{beginning}") as refused:
+        configure(options)
+    assert "secret" not in str(refused.value)

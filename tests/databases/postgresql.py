@@ -92,7 +92,14 @@ def _user() -> str | None:
 class PostgresServer:
     """A server with a data directory of its own, which can be killed and started again."""
 
-    def __init__(self, programs: Path, folder: Path, user: str | None, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        programs: Path,
+        folder: Path,
+        user: str | None,
+        settings: Mapping[str, str],
+        primary: "PostgresServer | None",
+    ) -> None:
         self._programs = programs
         self._settings = {**_SETTINGS, **settings}
         self._folder = folder
@@ -101,9 +108,20 @@ class PostgresServer:
         if user is not None:
             entry = pwd.getpwnam(user)
             self._as = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
-        self._call(
-            "initdb", "-D", str(self._data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"
-        )
+        if primary is None:
+            made = "initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"
+        else:
+            made = (
+                "pg_basebackup",
+                "-d",
+                f"{primary.conninfo} application_name=standby",
+                "-R",
+                "-X",
+                "stream",
+                "-c",
+                "fast",
+            )
+        self._call(*made, "-D", str(self._data), "--no-sync")
 
     @property
     def folder(self) -> Path:
@@ -188,8 +206,8 @@ class PostgresServer:
 
 
 @contextmanager
-def a_server(**settings: str) -> Iterator[PostgresServer]:
-    """Yield a running server with these settings; nothing of it is left afterwards."""
+def a_server(primary: PostgresServer | None = None, **settings: str) -> Iterator[PostgresServer]:
+    """Yield a running server with these settings, maybe a standby; nothing of it is left afterwards."""
     programs = binaries()
     assert programs is not None, "there is no PostgreSQL; `python -m tests.databases.postgresql` gets one"
     user = _user()
@@ -199,7 +217,7 @@ def a_server(**settings: str) -> Iterator[PostgresServer]:
         if user is not None:
             os.chown(folder, pwd.getpwnam(user).pw_uid, pwd.getpwnam(user).pw_gid)
             programs = _within_reach(programs, folder)
-        server = PostgresServer(programs, folder, user, settings)
+        server = PostgresServer(programs, folder, user, settings, primary)
         try:
             server.start()
             yield server

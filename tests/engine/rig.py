@@ -98,6 +98,7 @@ class Rig:
     format: RecordFormat = PlainRecords()
     limits = Limits()
     fold_every_ms = FOLD_EVERY_MS
+    is_exclusive = True
 
     def __init__(
         self,
@@ -164,6 +165,8 @@ class Rig:
         self.loop.ready.clear()
         self.loop.later.clear()
         self.start()
+        if not self.is_exclusive:
+            self.loop.settle()  # nobody is served before the lead is taken
 
     def stop_machine(self, lost: int | None = None) -> None:
         """Lose the last groups that were not synced, too: all, or this many."""

@@ -205,6 +205,23 @@ def test_the_lead_is_taken_by_the_first_event_of_all() -> None:
     assert rig.engine.advice.leader_epoch == 2
 
 
+def test_no_record_is_served_before_the_lead_is_taken_durably(shared: SharedRig) -> None:
+    shared.append(b"one")
+    shared.settle()
+    shared.start()
+    found = shared.fetch()
+    shared.loop.turn()
+    assert found == []
+    shared.settle()
+    [result] = found
+    assert (result.records, result.visible) == ([b"one"], shared.engine.visible("t", 0))
+    shared.start()
+    shared.storage.append_fault = "gone"
+    lost = shared.fetch()
+    shared.settle()
+    assert lost == [], "no client is told an epoch that the next leader takes again"
+
+
 def test_one_machine_takes_no_lead() -> None:
     rig = SharedRig(is_exclusive=True)
     rig.topic()

@@ -39,6 +39,21 @@ class Followed:
 
     def __init__(self, log: Log) -> None:
         self._log = log
+        self.fetches = 0
+        """The number of fetches that were begun."""
+
+        self.catching_up: list[Callable[[], None]] | None = None
+        """The callbacks that wait, while it does not catch up; None: it is never behind."""
+
+    def catch_up(self, done: Callable[[], None]) -> None:
+        if self.catching_up is None:
+            done()
+        else:
+            self.catching_up.append(done)
+
+    def fetch(self, *arguments: Any) -> None:
+        self.fetches += 1
+        self._log.fetch(*arguments)
 
     def submit(self, *_: Any, **__: Any) -> int:
         raise AssertionError("a front has submitted commands to a follower")
@@ -63,10 +78,35 @@ class Follower:
         ]
         self.cluster = Known(FOLLOWER, self.nodes[0], self.nodes)
         leader.context.cluster = Known(LEADER, self.nodes[0], self.nodes)
+        self._log = Followed(leader.engine)
         self.context = assemble_broker(
-            cast("Log", Followed(leader.engine)), configure(options), cluster_id="a-cluster", cluster=self.cluster
+            cast("Log", self._log), configure(options), cluster_id="a-cluster", cluster=self.cluster
         )
         self._shared = KafkaShared(self.context)
+
+    def hold_back(self) -> None:
+        """Let it not catch up, until `go_on`."""
+        self._log.catching_up = []
+
+    @property
+    def held_back(self) -> int:
+        """The number of requests that wait until it has caught up."""
+        return len(self._log.catching_up or ())
+
+    def go_on(self) -> None:
+        """Let it catch up."""
+
+        async def call() -> None:
+            held, self._log.catching_up = self._log.catching_up or [], None
+            for done in held:
+                done()
+
+        self.on_loop(call)
+
+    @property
+    def fetches_served(self) -> int:
+        """The number of fetches that the follower has served."""
+        return self._log.fetches
 
     def connect(self) -> Wire:
         """Return a new connection to the follower."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from exacta.kafka.at_follower import EMPTY, SERVES
+from exacta.kafka.at_follower import CATCHES_UP, EMPTY, SERVES
 from exacta.kafka.handler import Handler
 from exacta.kafka.handlers import HANDLERS
 from exacta.protocol.kafka.apis import ApiKey
@@ -27,10 +27,13 @@ from tests.kafka.access_requests import Names
 from tests.kafka.access_rules import SEEN, Rules, codes, furnish, names, nothing
 from tests.kafka.following import FOLLOWER, LEADER, Follower, following
 from tests.kafka.wire import batch, produce
+from tests.waiting import wait_until
 
 NONE = ErrorCode.NONE
 REFUSALS = {each.at_follower.code for each in HANDLERS.values()} | {ErrorCode.UNKNOWN_SERVER_ERROR}
-DECIDED = [each for each in HANDLERS.values() if each.at_follower.code is not None or each.at_follower is SERVES]
+DECIDED = [
+    each for each in HANDLERS.values() if each.at_follower.code is not None or each.at_follower in (SERVES, CATCHES_UP)
+]
 GROUP, TRANSACTION = 0, 1
 BROKER, BROKER_LOGGER, TOPIC = 4, 8, 2
 
@@ -64,14 +67,16 @@ def test_every_api_and_version(follower: Follower, furnished: Names, handler: Ha
     """What is served is what the leader says of the same log, and what is refused does what is declared."""
     for version in range(handler.min_version, handler.max_version + 1):
         request = CASES[handler.key].build(version, furnished)
-        answer = follower.connect().ask(request, version)
-        if handler.at_follower is SERVES:
+        wire = follower.connect()
+        answer = wire.ask(request, version)
+        if handler.at_follower in (SERVES, CATCHES_UP):
             assert not codes(answer) & REFUSALS
             assert answer == follower.leading.connect().ask(request, version)
         elif handler.at_follower is EMPTY:
             assert answer == type(answer)()
         else:
             assert codes(answer) - {ErrorCode.OPERATION_NOT_ATTEMPTED} == {handler.at_follower.code}
+        assert not handler.at_follower.ends_connection or wire.is_closed()
 
 
 @pytest.mark.parametrize("handler", DECIDED, ids=lambda handler: handler.name)
@@ -80,10 +85,26 @@ def test_a_refusal_needs_no_right(follower: Follower, furnished: Names, handler:
     follower.context.authorizer = Rules(nothing)
     declared, version = handler.at_follower, handler.max_version
     answer = follower.connect().ask(CASES[handler.key].build(version, furnished), version)
-    if declared is SERVES and handler.needs:
+    if declared in (SERVES, CATCHES_UP) and handler.needs:
         assert CASES[handler.key].code in codes(answer) | {None}
     elif declared.code is not None and not declared.is_empty:
         assert codes(answer) - {ErrorCode.OPERATION_NOT_ATTEMPTED} == {declared.code}
+
+
+@pytest.mark.parametrize(
+    "handler", [each for each in HANDLERS.values() if each.at_follower.catches_up], ids=lambda handler: handler.name
+)
+def test_what_the_log_says_is_said_by_one_that_has_caught_up(follower: Follower, handler: Handler) -> None:
+    """Else the answer might be behind an earlier one of another broker."""
+    follower.hold_back()
+    wire, version = follower.connect(), handler.max_version
+    request = CASES[handler.key].build(version, names(SEEN))
+    wire.send(request, version)
+    wire.send(CASES[ApiKey.API_VERSIONS].build(3, names(SEEN)), 3)  # it is served in its turn, behind the other
+    wait_until(lambda: follower.held_back == 1, 10)
+    follower.go_on()
+    assert wire.receive(request, version)[0] == 1
+    assert wire.receive(CASES[ApiKey.API_VERSIONS].build(3, names(SEEN)), 3)[0] == 2
 
 
 # --- who leads --------------------------------------------------------------------------------------------------------
@@ -271,8 +292,9 @@ def _option(follower: Follower, at_leader: bool, node_id: int, name: str) -> Any
 def test_options_of_any_broker_are_set_at_the_leader(follower: Follower) -> None:
     name = "max.connections"
     for node_id in (LEADER, FOLLOWER):
-        assert _altered(follower, False, BROKER, str(node_id), name, "100") == ErrorCode.NOT_CONTROLLER
         assert _altered(follower, True, BROKER, str(node_id), name, str(100 + node_id)) == NONE
+    assert _altered(follower, False, BROKER, str(LEADER), name, "100") == ErrorCode.NOT_CONTROLLER
+    assert _altered(follower, False, BROKER, str(FOLLOWER), name, "100") == ErrorCode.INVALID_REQUEST
     assert _altered(follower, True, BROKER, "3", name, "100") == ErrorCode.INVALID_REQUEST
     assert _option(follower, True, LEADER, name) == (NONE, ["101"])
     assert _option(follower, False, FOLLOWER, name) == (NONE, ["102"])

@@ -23,7 +23,8 @@ from exacta.front.doors import Door, Endpoint, TransportSecurity
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.kafka.messages.k29_describe_acls import DescribeAclsRequest
 from exacta.security.first_user import FIRST_USER
-from exacta.server.first_user import TOKEN_FILE, needs_first_user
+from exacta.server.first_user import needs_first_user
+from exacta.server.identity import TOKEN_FILE
 from exacta.spark.options.properties import cluster_by
 from tests.core.access.values import alteration
 from tests.core.world import World

@@ -173,7 +173,8 @@ def listening(files: Files, scenario: Callable[[TlsListener, int], Any]) -> None
         certificate.read(time.monotonic())
         listener = TlsListener(Door(front="pulsar", name="TLS", endpoint=Endpoint("127.0.0.1", 0)), certificate)
         listener.open()
-        await listener.start(Echo)
+        listener.connect = Echo
+        await listener.start()
         try:
             await asyncio.wait_for(scenario(listener, listener.door.endpoint.port), ANSWER_SECONDS)
         finally:

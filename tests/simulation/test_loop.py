@@ -63,3 +63,48 @@ def test_a_process_that_dies_within_a_job_says_nothing_from_a_finally() -> None:
     with pytest.raises(ProcessKilled):
         process.die()
     loop.close()
+
+
+def test_nothing_of_a_paused_process_happens_until_it_is_resumed() -> None:
+    loop = SimulatedLoop()
+    seen: list[tuple[str, float]] = []
+    process = Process(loop, lambda defect: pytest.fail(defect))
+
+    def see(what: str) -> None:
+        seen.append((what, loop.time()))
+
+    process.call_later(1.0, see, "timer")
+    loop.call_later(0.5, process.pause)
+    loop.call_later(2.0, lambda: process.run(see, "from outside"))
+    loop.call_later(5.0, process.resume)
+    loop.run_until_complete(asyncio.sleep(4))
+    assert seen == []
+    loop.run_until_complete(asyncio.sleep(2))
+    assert seen == [("timer", 5.0), ("from outside", 5.0)]
+    loop.close()
+
+
+def test_call_that_is_due_in_a_pause_can_still_be_cancelled() -> None:
+    loop = SimulatedLoop()
+    seen: list[str] = []
+    process = Process(loop, lambda defect: pytest.fail(defect))
+    timeout = process.call_later(2.0, seen.append, "too late")
+    process.call_later(1.0, timeout.cancel)
+    process.pause()
+    loop.call_later(3.0, process.resume)
+    loop.run_until_complete(asyncio.sleep(4))
+    assert seen == []
+    loop.close()
+
+
+def test_process_that_is_killed_in_a_pause_does_not_wake() -> None:
+    loop = SimulatedLoop()
+    seen: list[str] = []
+    process = Process(loop, lambda defect: pytest.fail(defect))
+    process.call_later(1.0, seen.append, "timer")
+    process.pause()
+    loop.call_later(2.0, process.kill)
+    loop.call_later(3.0, process.resume)
+    loop.run_until_complete(asyncio.sleep(4))
+    assert seen == []
+    loop.close()

@@ -12,6 +12,7 @@ from website.pages import (
     metrics,
     protocol,
     python_api,
+    several_brokers,
     spark_options,
     transaction_errors,
 )
@@ -33,6 +34,7 @@ PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "metrics.md": metrics.page,
     REFERENCE / "protocol.md": protocol.page,
     REFERENCE / "python-api.md": python_api.page,
+    REFERENCE / "several-brokers.md": several_brokers.page,
     REFERENCE / "spark-options.md": spark_options.page,
     REFERENCE / "transaction-errors.md": transaction_errors.page,
 }

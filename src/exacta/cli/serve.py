@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from msgspec.structs import replace
 
-from exacta.cli.data_directory import DEFAULT_DATA
+from exacta.cli.data_directory import DEFAULT_DATA, default_data
 from exacta.config.errors import ConfigurationError
 from exacta.config.options import configure, options, parse_setting, passed_over
 from exacta.front.doors import Door, Endpoint, TransportSecurity
@@ -66,12 +66,16 @@ def run(arguments: Sequence[str]) -> int:
         settings |= {name: value for name in _OF_CLUSTERS if (value := getattr(parsed, name)) is not None}
         configuration = configure(settings)
         doors = doors_at(endpoints, kafka_doors)
+        if configuration.postgres and parsed.drop_run_time_options:
+            raise ConfigurationError(
+                "--drop-run-time-options is for a broker alone: exacta config unset takes back what a cluster has"
+            )
     except ConfigurationError as error:
         sys.stderr.write(f"exacta: {error}\n")
         return EXIT_USAGE
     return serve(
         configuration,
-        parsed.data or data or DEFAULT_DATA,
+        parsed.data or data or default_data(configuration),
         doors,
         log_level=parsed.log_level or log["log.level"],
         log_format=parsed.log_format or log["log.format"],

@@ -16,7 +16,7 @@ from msgspec import Struct
 from exacta.client.deadline import Deadline
 from exacta.client.errors import ClientError
 from exacta.client.handles import handle_name
-from exacta.client.routing import Anyone, Client
+from exacta.client.routing import Client, Controller
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k17791_acknowledge_messages import (
     AcknowledgeMessagesRequest,
@@ -80,7 +80,7 @@ def named(messages: Acknowledgement) -> tuple[AcknowledgedRuns, ...]:
 
 def can_acknowledge(client: Client) -> bool:
     """Return whether the cluster is an Exacta that acknowledges Pulsar messages in transactions."""
-    return client.offers(Anyone(), AcknowledgeMessagesRequest())
+    return client.offers(Controller(), AcknowledgeMessagesRequest())
 
 
 def acknowledge(
@@ -97,7 +97,7 @@ def acknowledge(
         partition = PartitionToAcknowledge(partition_id=each.partition_id, runs=runs)
         by_subscription.setdefault(each.subscription, []).append(partition)
     reply = client.call(
-        Anyone(),
+        Controller(),
         AcknowledgeMessagesRequest(
             transaction_id=transaction_id,
             subscriptions=[

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from exacta.client.deadline import Deadline
-from exacta.client.routing import Anyone, Client, Node, Route
+from exacta.client.routing import Anyone, Client, Controller, Node, Route
 from exacta.client.topic_administration import ask
 from exacta.protocol.kafka.messages.k32_describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from exacta.protocol.kafka.messages.k44_incremental_alter_configs import (
@@ -12,6 +12,7 @@ from exacta.protocol.kafka.messages.k44_incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from exacta.protocol.kafka.messages.k17784_end_transactions import EndTransactionsRequest
 
 _TOPIC, _BROKER, _BROKER_LOGGER = 2, 4, 8
 KINDS = {"topic": _TOPIC, "broker": _BROKER, "broker-logger": _BROKER_LOGGER, "group": 32}
@@ -90,9 +91,12 @@ def change_settings(
     changes = [AlterableConfig(name=name, config_operation=_SET, value=value) for name, value in given.items()]
     changes += [AlterableConfig(name=name, config_operation=_DELETE) for name in removed]
     asked = AlterConfigsResource(resource_type=KINDS[resource.kind], resource_name=resource.name, configs=changes)
+    route = resource.route
+    if KINDS[resource.kind] == _BROKER and client.offers(Controller(), EndTransactionsRequest()):
+        route = Controller()  # of several Exactas the leader takes the options of each
     ask(
         client,
-        resource.route,
+        route,
         IncrementalAlterConfigsRequest(resources=[asked], validate_only=dry_run),
         what=f"changing the settings of {resource}",
         entries=lambda reply: reply.responses,

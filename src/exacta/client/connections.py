@@ -6,6 +6,7 @@ A broker can be away in two ways: it refuses connections, or it takes them and s
 brokers will do, each is given only a share of the time, and one that failed comes last the next time.
 """
 
+import contextlib
 from typing import Any
 
 from exacta.client.connection import Connection
@@ -118,9 +119,13 @@ class Connections:
             raise UnknownBootstrap("; ".join(map(str, unknown))) from last
         raise last or ConnectionLost("no bootstrap server")
 
-    def ask_anyone(self, request: Message, deadline: Deadline) -> Any:
-        """Ask the seed connection, then every other broker once; raise the last `ConnectionLost`."""
+    def ask_anyone(self, request: Message, deadline: Deadline, first: int | None = None) -> Any:
+        """Ask the `first` broker, the seed connection, then every broker once; raise the last `ConnectionLost`."""
         others = list(self._topology.brokers)
+        if first is not None:
+            share = _share(deadline, len(others) + 2)
+            with contextlib.suppress(ConnectionLost):
+                return self.broker(first, share).call(request, for_one_request(share))
         try:
             share = _share(deadline, len(others) + 1)
             return self.seed(share).call(request, for_one_request(share))

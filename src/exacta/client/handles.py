@@ -3,7 +3,7 @@
 import re
 
 from exacta.client.deadline import Deadline
-from exacta.client.routing import Anyone, Client
+from exacta.client.routing import Client, Controller
 from exacta.protocol.kafka.messages.k17789_abort_handles import AbortHandlesRequest
 
 _NAME = re.compile(r"(?:TxnID)?\(0,(0|[1-9][0-9]{0,17})\)|\{0 (0|[1-9][0-9]{0,17})\}", re.ASCII)
@@ -27,7 +27,7 @@ def abort_handle(client: Client, transaction_id: int, deadline: Deadline | None 
     Raises what `Client.call` raises: INVALID_TXN_STATE where it has committed.
     """
     client.call(
-        Anyone(),
+        Controller(),
         AbortHandlesRequest(handles=[transaction_id]),
         what=f"aborting {handle_name(transaction_id)}",
         codes=lambda reply: (reply.error_code, *(each.error_code for each in reply.results)),

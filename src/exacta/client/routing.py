@@ -324,11 +324,12 @@ class Client:
         return self._topology.topic_ids.get(topic)
 
     def refresh(self, topics: list[str], deadline: Deadline, *, create: bool = False) -> Mapping[str, int]:
-        """Ask any broker for the brokers and for the leaders of `topics`; return the error code of each topic."""
+        """Ask any broker for brokers and leaders of `topics`, or to `create` those; return each topic's error code."""
         request = MetadataRequest(
             topics=[MetadataRequestTopic(name=topic) for topic in topics], allow_auto_topic_creation=create
         )
-        response = self._connections.ask_anyone(request, deadline)
+        first = self._topology.controller if create else None  # of several Exactas it alone creates topics
+        response = self._connections.ask_anyone(request, deadline, first)
         for node_id in self._topology.learn_brokers(response):
             self._connections.drop(node_id)
         return self._topology.learn_topics(response)

@@ -8,7 +8,7 @@ from msgspec import structs
 from exacta.client.ask import ask
 from exacta.client.deadline import Deadline
 from exacta.client.errors import UnsupportedByBroker
-from exacta.client.routing import Anyone, Client
+from exacta.client.routing import Client, Controller
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k17788_reset_subscription import (
     PartitionReset,
@@ -17,6 +17,11 @@ from exacta.protocol.kafka.messages.k17788_reset_subscription import (
 )
 from exacta.protocol.kafka.messages.k17792_ask import AskRequest
 from exacta.readmodel.subscriptions import AskSubscriptions, SubscriptionDescription, Subscriptions
+
+_OF_THE_WHOLE = frozenset(
+    {ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.NOT_CONTROLLER}
+)
+"""The errors of one partition that all of them would have."""
 
 EARLIEST, LATEST = -2, -1
 """These stand for the start of the log and for its end, as offsets to go to."""
@@ -92,14 +97,11 @@ def reset_subscription(
     )
     _check_exacta(client, request, deadline)
     reply = client.call(
-        Anyone(),
+        Controller(),
         request,
         what=f"moving subscription '{name}' of topic '{topic}'",
         codes=lambda reply: (
-            each.error_code
-            for found in reply.topics
-            for each in found.partitions
-            if each.error_code in (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+            each.error_code for found in reply.topics for each in found.partitions if each.error_code in _OF_THE_WHOLE
         ),
         deadline=deadline,
     )
@@ -117,5 +119,5 @@ def reset_subscription(
 
 
 def _check_exacta(client: Client, request: Any, deadline: Deadline | None) -> None:
-    if not client.offers(Anyone(), request, deadline):
+    if not client.offers(Controller(), request, deadline):
         raise UnsupportedByBroker(f"{client.bootstrap} is not an Exacta, or is an older one: it shows no subscriptions")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from exacta.client.bulk import ask_all
 from exacta.client.deadline import Deadline
 from exacta.client.errors import FENCED, KafkaError
-from exacta.client.routing import GROUP, TRANSACTION, Anyone, Client, Coordinator, Route
+from exacta.client.routing import GROUP, TRANSACTION, Client, Controller, Coordinator, Route
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
@@ -120,7 +120,7 @@ def init_producer_id(
 def new_producer(client: Client, deadline: Deadline | None = None) -> Producer:
     """Return a new idempotent producer without a transactional id (KIP-98)."""
     response = client.call(
-        Anyone(),
+        Controller(),  # of several Exactas it alone gives ids, and of a Kafka it is as good as any broker
         InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=NO_TIMEOUT_MS),
         what="asking for a producer id",
         codes=lambda reply: (reply.error_code,),

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from exacta.config.errors import ConfigurationError
+from exacta.store_addresses import problem_of_objects, problem_of_postgres
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,8 +23,8 @@ class ClusterOptions:
         Meta(
             description="URL of the PostgreSQL database that keeps the log, as postgresql://USER@HOST:PORT/DATABASE; "
             "several hosts stand with commas between them. Brokers with the same one are a cluster. A password has no "
-            "place in it: PGPASSWORD or the file of PGPASSFILE gives it. Beyond this machine it needs "
-            "?sslmode=verify-full. Empty: the log lies in the data directory, and this broker is alone.",
+            "place in it: PGPASSWORD or the file of PGPASSFILE gives it. Beyond this machine it is reached by TLS. "
+            "Empty: the log lies in the data directory, and this broker is alone.",
         ),
     ] = ""
     postgres_schema: Annotated[
@@ -38,6 +39,13 @@ class ClusterOptions:
         Meta(
             description="Where the older part of the log lies, as s3://BUCKET/PREFIX; the environment says how the "
             "store is reached (AWS_ACCESS_KEY_ID and so on). Empty: in PostgreSQL too.",
+        ),
+    ] = ""
+    objects_credentials_file: Annotated[
+        str,
+        Meta(
+            description="File with the keys to the object store, in lines NAME=VALUE by the names of the environment. "
+            "Empty: they come from the environment."
         ),
     ] = ""
     broker_rack: Annotated[
@@ -57,10 +65,19 @@ def settle(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def require_one_log(options: ClusterOptions, *, syncs_every_write: bool) -> None:
     """Check that the options are for one kind of log. Raises ConfigurationError."""
-    alone = [name for name in ("objects", "postgres_schema") if getattr(options, name) != getattr(_DEFAULTS, name)]
-    if alone and not options.postgres:
-        raise ConfigurationError(f"{alone[0].replace('_', '.')} is for a log in PostgreSQL: name that by postgres too")
-    if options.postgres and not syncs_every_write:
+    if not options.postgres:
+        of_clusters = ("objects", "postgres_schema", "objects_credentials_file")
+        alone = [name for name in of_clusters if getattr(options, name) != getattr(_DEFAULTS, name)]
+        if alone:
+            raise ConfigurationError(
+                f"{alone[0].replace('_', '.')} is for a log in PostgreSQL: name that by postgres too"
+            )
+        return
+    if options.objects_credentials_file and not options.objects:
+        raise ConfigurationError("objects.credentials.file has the keys to an object store: name that by objects too")
+    if problem := problem_of_postgres(options.postgres) or (options.objects and problem_of_objects(options.objects)):
+        raise ConfigurationError(problem)
+    if not syncs_every_write:
         raise ConfigurationError(
             "transaction.sync.every.write=false is for a log in the data directory: over PostgreSQL every write is "
             "durable before it is acknowledged; leave it out"

@@ -108,6 +108,8 @@ class Engine:
         self._journal = journal
         self.scheduler = scheduler
         self._on_failure = on_failure
+        self._first_group = 0 if journal.is_exclusive else 1
+        """The group that nobody is served before: the one in which the lead is taken, if it must be taken."""
         self._parked: dict[Ticket, OnAnswers] = {}
         self._last_ticket = 0
         self._sinks = Sinks()
@@ -291,7 +293,7 @@ class Engine:
 
     def catch_up(self, done: Callable[[], None]) -> None:
         """See `Log.catch_up`."""
-        done()
+        self.confirm(done, True)
 
     def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> int:
         """See `Log.read`."""
@@ -312,7 +314,7 @@ class Engine:
         if not request.read_committed:
             is_long = len(request.partitions) > LONG_FETCH
             named = None if is_long else ((each.topic, each.partition) for each in request.partitions)
-        self._once_shown(named, lambda: self._fetcher.fetch(request, done), after)
+        self._once_shown(named, lambda: self._fetcher.fetch(request, done), after or self._first_group)
 
     def hurry_fetch(self, request: FetchRequest) -> None:
         """See `Log.hurry_fetch`."""
@@ -399,8 +401,8 @@ class Engine:
     def _take(self, event: Event, payload: Buffer | None, wait: Wait) -> None:
         """Apply the event, and let it be written if it is durable."""
         gathering = self._writer.gathering
-        if (touches := TOUCHES.get(type(event))) is not None:
-            gathering.touched.update(touches(self._state, event))
+        if type(event) in TOUCHES:
+            gathering.touched.update(TOUCHES[type(event)](self._state, event))
         if type(event) in ENDINGS:
             self._timers.drop_ended(event, self._state)
         if (hears := self._observer.hears.get(type(event))) is not None:

@@ -142,8 +142,8 @@ class Replica:
         try:
             for encoded in delivered.events:
                 event = decode_event(encoded)
-                if (touches := TOUCHES.get(type(event))) is not None:
-                    touched.update(dict.fromkeys(touches(self._state, event)))
+                if type(event) in TOUCHES:
+                    touched.update(dict.fromkeys(TOUCHES[type(event)](self._state, event)))
                 if type(event) in _OF_ACCESS:
                     self.access_changed(event)
                 apply(self._state, event)

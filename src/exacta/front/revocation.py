@@ -114,6 +114,7 @@ class Revocation:
     def _steps(self) -> Steps:
         has_rules = not self._broker.authorizer.allows_all
         revoked, self._revoked = self._revoked, set()
+        leads = self._broker.cluster.leads
         for connection in list(self._connections):
             if not connection.login_holds():
                 connection.end_login()
@@ -123,7 +124,7 @@ class Revocation:
         if revoked:
             revoked -= {each.principal.durable_name for each in self._connections if not each.login_has_ended}
         terms = self._broker.authorizer.terms
-        if not revoked and terms is None:
+        if not leads or (not revoked and terms is None):  # the memberships are the leader's
             return
         for group_id in self._broker.engine.view(groups_with_members):
             command = RevokeMemberships(group_id=group_id, revoked=frozenset(revoked), terms=terms)

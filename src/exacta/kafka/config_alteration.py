@@ -43,7 +43,11 @@ class Alteration(NamedTuple):
     replaces: bool
 
 
-AT_FOLLOWER = by_request("It changes the levels of its own loggers. It refuses all other resources by NOT_CONTROLLER.")
+AT_FOLLOWER = by_request(
+    "It changes the levels of its own loggers. It refuses its own options by INVALID_REQUEST: the leader takes those "
+    "of every broker. It refuses all else by NOT_CONTROLLER and ends the connection, so that clients that ask any "
+    "broker ask another one."
+)
 
 _Altered = tuple[ErrorCode, str | None]
 
@@ -81,6 +85,8 @@ def altering(key: ApiKey, versions: tuple[int, int], result: type[Structure], *,
                 for each, (code, message) in zip(wanted, altered, strict=True)
             ]
             reply(API[key].response(responses=responses))
+            if any(code is ErrorCode.NOT_CONTROLLER for code, _ in altered):
+                context.connection.close()
 
         alter(broker, context, wanted, request.validate_only, done)
 
@@ -133,7 +139,7 @@ def _command(broker: Broker, wanted: Alteration, validate_only: bool) -> Command
     name = wanted.resource_name
     given = [change.name for change in wanted.changes if change.operation != ConfigOperation.DELETE]
     if not broker.cluster.leads and wanted.resource_type != ResourceType.BROKER_LOGGER:
-        raise ChangeRefused(ErrorCode.NOT_CONTROLLER, "this broker does not lead: ask the controller")
+        raise _not_leading(broker, wanted)
     match wanted.resource_type:
         case ResourceType.TOPIC:
             return _topic_command(broker, wanted, validate_only)
@@ -159,6 +165,19 @@ def _command(broker: Broker, wanted: Alteration, validate_only: bool) -> Command
         case unknown:
             raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {unknown}")
     return None
+
+
+def _not_leading(broker: Broker, wanted: Alteration) -> ChangeRefused:
+    """Return why a follower refuses.
+
+    Options of one broker are asked of that broker, again and again after NOT_CONTROLLER, until the time is up.
+    """
+    node_id = broker.cluster.node_id
+    if (wanted.resource_type, wanted.resource_name) == (ResourceType.BROKER, str(node_id)):
+        return ChangeRefused(
+            ErrorCode.INVALID_REQUEST, f"broker {node_id} does not lead: the leader takes the options of every broker"
+        )
+    return ChangeRefused(ErrorCode.NOT_CONTROLLER, f"broker {node_id} does not lead: ask the controller")
 
 
 def _require_known(broker: Broker, broker_id: str) -> None:

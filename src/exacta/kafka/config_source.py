@@ -30,6 +30,18 @@ class ResourceType(IntEnum):
     GROUP = 32
 
 
+SCOPES = {
+    ResourceType.TOPIC: ("a topic", "the topic, at every broker; they are durable"),
+    ResourceType.BROKER: (
+        "a broker, or all brokers",
+        "that broker or all of them, before what it was started with; they are durable",
+    ),
+    ResourceType.BROKER_LOGGER: ("a broker's loggers", "that broker, which is asked itself, until it ends"),
+    ResourceType.CLIENT_METRICS: ("clients' metrics", "nothing: there are none"),
+    ResourceType.GROUP: ("a group", "nothing: groups have no settings of their own"),
+}
+"""What has settings, and for what they count where several brokers share a log."""
+
 _KINDS = {
     ResourceType.TOPIC: ResourceKind.TOPIC,
     ResourceType.GROUP: ResourceKind.GROUP,

@@ -11,9 +11,18 @@ from exacta.protocol.kafka.apis import API
 
 def serve(handler: Handler, broker: Broker, request: Any, context: RequestContext, reply: Reply) -> None:
     """Let the handler serve a request, or a part of one."""
-    if not broker.cluster.leads and handler.at_follower.code is not None:
+    if broker.cluster.leads:
+        _serve(handler, broker, request, context, reply)
+    elif handler.at_follower.code is not None:
         _refuse(handler, broker, request, context, reply)
-    elif broker.authorizer.allows_all:
+    elif handler.at_follower.catches_up:
+        broker.catch_up(context, lambda: _serve(handler, broker, request, context, reply))
+    else:
+        _serve(handler, broker, request, context, reply)
+
+
+def _serve(handler: Handler, broker: Broker, request: Any, context: RequestContext, reply: Reply) -> None:
+    if broker.authorizer.allows_all:
         handler.handle(broker, request, context, reply)
     else:
         access.serve(handler, broker, request, context, reply)
@@ -30,5 +39,7 @@ def _refuse(handler: Handler, broker: Broker, request: Any, context: RequestCont
     if answer is not None and handler.hint is not None:
         handler.hint(broker, context, answer)
     reply(answer)
+    if declared.ends_connection:
+        context.connection.close()
     if answer is None:
         context.hang_up(f"a {handler.name} that wants no answer came to a follower")

@@ -35,6 +35,10 @@ class SharedReader(JournalReader, Protocol):
 class LedJournal(SharedReader, Journal, Protocol):
     """The journal of a shared log, as the broker that leads has it. Closing it lets another lead at once."""
 
+    @property
+    def epoch(self) -> int:
+        """The epoch in which this broker leads."""
+
 
 class Follower(SharedReader, Protocol):
     """Read a shared log as it grows, and take its lead when nobody else leads.

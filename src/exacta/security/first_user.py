@@ -37,9 +37,10 @@ def principal_of(user: str) -> Principal:
 class FirstUserToken:
     """The token of one start, in a file that is there while the token holds."""
 
-    def __init__(self, file: Path, has_users: Callable[[], bool]) -> None:
+    def __init__(self, file: Path, has_users: Callable[[], bool], text: str | None = None) -> None:
+        """`text` is the token, a fresh one by default: the brokers of a cluster have the same one."""
         self.file = file
-        self.text = secrets.token_urlsafe(32)
+        self.text = secrets.token_urlsafe(32) if text is None else text
         self._has_users = has_users
         self._is_used = False
         self._keys = cache(self._derived)

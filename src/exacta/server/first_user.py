@@ -8,7 +8,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 from exacta.config.configuration import Configuration
 from exacta.config.security import all_super_users
@@ -21,12 +20,10 @@ from exacta.security.first_user import FirstUserToken
 from exacta.security.logins import OAUTHBEARER
 from exacta.server.advice import with_advice
 from exacta.server.errors import ServerError
-from exacta.server.identity import keep
+from exacta.server.identity import TOKEN_FILE, keep
 from exacta.server.logins import mechanisms_of
 
 logger = logging.getLogger("exacta.server")
-
-TOKEN_FILE: Final = "first-user.token"
 
 
 def needs_first_user(configuration: Configuration, state: State, doors: Sequence[Door]) -> bool:
@@ -59,15 +56,23 @@ def _has_administrator(configuration: Configuration, state: State, doors: Sequen
 
 
 def first_user_token(
-    data: Path, advice: Advice, configuration: Configuration, state: State, doors: Sequence[Door]
+    data: Path,
+    advice: Advice,
+    configuration: Configuration,
+    state: State,
+    doors: Sequence[Door],
+    text: str | None = None,
 ) -> FirstUserToken | None:
-    """Write a new token, or remove the one of an earlier start; None: there is none. Raises ServerError."""
+    """Write a new token, or remove the one of an earlier start; None: there is none. Raises ServerError.
+
+    `text` is the token where all brokers of a cluster have the same one.
+    """
     file = data / TOKEN_FILE
     try:
         if not needs_first_user(configuration, state, doors):
             file.unlink(missing_ok=True)
             return None
-        token = FirstUserToken(file.absolute(), lambda: advice.has_users)
+        token = FirstUserToken(file.absolute(), lambda: advice.has_users, text)
         keep(file, f"{token.text}\n".encode())
     except OSError as error:
         raise ServerError(with_advice(f"cannot use the data directory {data}: {error}")) from error

@@ -1,7 +1,7 @@
 """The server as a front sees it that is made: its doors, its loop, and who may come in."""
 
 import asyncio
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ class Host(Struct, frozen=True, kw_only=True):
     forget: Callable[[Any], None]
     progress: Progress
     admission: Admission
-    connections: Set[Any]
+    connections: Collection[Any]
 
     def doors_of(self, front: str) -> list[Door]:
         """Return the doors of one front."""

@@ -10,6 +10,8 @@ from exacta.server.errors import ServerError
 
 JOURNAL_DIRECTORY = "journal"
 META_FILE = "meta.properties"
+TOKEN_FILE = "first-user.token"
+"""The file of the token that makes the first user (`first_user.py`)."""
 _META_VERSION = "1"
 
 
@@ -41,7 +43,27 @@ def keep(path: Path, content: bytes) -> None:
         os.close(directory)
 
 
+CACHE_DIRECTORY = "cache"
+"""The folder of the data directory in which a broker of a cluster keeps what it has fetched."""
+
 _NEVER_IN_THE_WAY = frozenset({META_FILE, Path(META_FILE).with_suffix(".new").name, "lost+found"})
+
+
+def refuse_all_but_a_cache(data: Path) -> None:
+    """Raise ServerError where a directory is to be a broker's cache, and holds a log, or what is not ours."""
+    try:
+        found = set(os.listdir(data)) if data.is_dir() else set()
+    except OSError:
+        return  # opening it says why
+    if JOURNAL_DIRECTORY in found:
+        raise ServerError(
+            f"{data} holds the log of a broker alone, and with --postgres the log lies in PostgreSQL: name another "
+            "directory with --data, for a cache"
+        )
+    ours = {CACHE_DIRECTORY, TOKEN_FILE, Path(TOKEN_FILE).with_suffix(".new").name, "lost+found"}
+    foreign = sorted(each for each in found - ours if each[0] != ".")
+    if foreign:
+        raise ServerError(f"{data} holds other files ({foreign[0]}): name a new or empty directory with --data")
 
 
 def refuse_foreign(data: Path) -> None:

@@ -1,8 +1,12 @@
-"""The table of journals that a server can keep its log in. The server asks it, and knows no class of a journal."""
+"""The journals that a server can keep its log in. The server asks them, and knows no class of a journal.
 
-from collections.abc import Callable, Mapping
+There are two kinds. A broker alone opens one of `JOURNALS`. The brokers of a cluster open a journal that they share,
+again and again: to follow it, and after each failure.
+"""
+
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -11,7 +15,10 @@ from exacta.adapters.local.files import Files
 from exacta.config.configuration import Configuration
 from exacta.engine.schema import SCHEMA
 from exacta.histogram import Histogram
+from exacta.ports.following import Follower
 from exacta.ports.journal import Journal
+from exacta.ports.scheduler import Scheduler
+from exacta.ports.shared import Ledger
 
 
 class ServedJournal(Journal, Protocol):
@@ -60,3 +67,37 @@ def open_local(place: Place, *, files: Callable[[Path], Files] | None = None) ->
 LOCAL = "local"
 
 JOURNALS: Mapping[str, OpenJournal] = {LOCAL: open_local}
+
+
+class SharedPlace(Struct, frozen=True, kw_only=True):
+    """The place of a journal that several brokers share, as one of them sees it."""
+
+    directory: Path
+    """The directory of what is fetched, for as long as this process runs."""
+    scheduler: Scheduler
+    call_soon: Callable[..., object]
+    """See `Place`."""
+    configuration: Configuration
+    instance: str
+    """The name that this start of the broker has drawn."""
+
+
+class SharedStore(Protocol):
+    """The ledger and the objects that several brokers share, opened for one follower."""
+
+    ledger: Ledger
+
+    async def follow(self) -> Follower:
+        """Return a follower that knows all that the ledger has now; it owns ledger and objects from then on.
+
+        Raises JournalDamaged, and OSError where ledger or objects are away.
+        """
+
+    def close(self) -> None:
+        """End all sessions, where no follower owns them."""
+
+
+OpenShared: TypeAlias = Callable[[], Coroutine[Any, Any, SharedStore]]
+"""Opens what is shared. Raises ServerError where another try would end in the same way, and OSError where not."""
+ShareJournal: TypeAlias = Callable[[SharedPlace], OpenShared]
+"""Is called once in the life of a process, which never forgets how far it has seen the log."""

@@ -79,6 +79,8 @@ class Listener:
         self._listen = door.endpoint
         self._socket: socket.socket | None = None
         self._server: asyncio.Server | None = None
+        self.connect: Callable[[], asyncio.BaseProtocol] | None = None
+        """The function that makes the protocol of each client; another one may take its place at any time."""
 
     @property
     def has_login(self) -> bool:
@@ -99,13 +101,19 @@ class Listener:
     def _is_at(self, address: str) -> None:
         self.is_for_all = not ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
-    async def start(self, connect: Callable[[], asyncio.BaseProtocol]) -> None:
-        """Accept clients; `connect` makes the protocol of each. Raises ServerError."""
+    async def start(self) -> None:
+        """Accept clients. Raises ServerError."""
         assert self._socket is not None
         try:
-            self._server = await asyncio.get_running_loop().create_server(connect, sock=self._socket, backlog=BACKLOG)
+            self._server = await asyncio.get_running_loop().create_server(
+                self._connected, sock=self._socket, backlog=BACKLOG
+            )
         except OSError as error:
             raise ServerError(cannot_listen(self._listen, error)) from error
+
+    def _connected(self) -> asyncio.BaseProtocol:
+        assert self.connect is not None
+        return self.connect()
 
     def close(self) -> None:
         """Accept no clients any more; harmless if it is not open."""

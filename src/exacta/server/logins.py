@@ -124,11 +124,11 @@ class ReadForLogins(Struct, frozen=True):
         return "ReadForLogins()"
 
 
-def read_for_logins(configuration: Configuration, data: Path, doors: Sequence[Door]) -> ReadForLogins:
+def read_for_logins(configuration: Configuration, secret: bytes, doors: Sequence[Door]) -> ReadForLogins:
     """Read it for these doors. Raises ServerError."""
     mechanisms = mechanisms_of(configuration, of_sasl(doors))
     bearer, token_keys = bearer_of(configuration) if OAUTHBEARER in mechanisms else (None, None)
-    return ReadForLogins(login_secret(data / SECRET_FILE), bearer, mechanisms, token_keys, prove_of(configuration))
+    return ReadForLogins(secret, bearer, mechanisms, token_keys, prove_of(configuration))
 
 
 def logins_of(

@@ -7,7 +7,9 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from exacta.adapters.local.space.reserve import WHOLE_BYTES
 from exacta.config.configuration import Configuration
@@ -21,13 +23,17 @@ from exacta.server.advice import is_about_a_full_disk, with_advice
 from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
 from exacta.server.free_space import FreeSpaceAlarm
-from exacta.server.identity import refuse_foreign
+from exacta.server.identity import refuse_all_but_a_cache, refuse_foreign
 from exacta.server.log_lines import DEFAULT_FORMAT, DEFAULT_LEVEL, Flood, configure_logging, never, set_level
 from exacta.server.open_files import files_allowed
 from exacta.server.run_time_options import drop_options_set_at_run_time
-from exacta.server.server import Seams, Server
+from exacta.server.seams import Seams
+from exacta.server.server import Server
 from exacta.server.service_manager import READY, STOPPING, notify
 from exacta.server.signals import heed
+
+if TYPE_CHECKING:
+    from exacta.server.cluster.server import ClusterServer
 
 logger = logging.getLogger("exacta.server")
 
@@ -114,7 +120,7 @@ def _tell_of_start(configuration: Configuration, data: Path) -> None:
     )
 
 
-def _read_again(server: Server, level_now: Callable[[], str]) -> None:
+def _read_again(server: "Server | ClusterServer", level_now: Callable[[], str]) -> None:
     """Read the files of the certificates and the level of the log again."""
     server.read_certificates_again()
     try:
@@ -124,6 +130,20 @@ def _read_again(server: Server, level_now: Callable[[], str]) -> None:
         return
     set_level(level)
     logger.info("the level of the log was read again: it is %(level)s", {"level": level})
+
+
+def _made(
+    loop: asyncio.AbstractEventLoop, configuration: Configuration, data: Path, doors: Sequence[Door]
+) -> "Server | ClusterServer":
+    """Return the server of a broker alone, or of one of a cluster. Raises ServerError."""
+    begins = partial(_tell_of_start, configuration, data)
+    if not configuration.postgres:
+        refuse_foreign(data)
+        return Server(loop, configuration, data, doors, Seams(reserve_bytes=WHOLE_BYTES), begins=begins)
+    from exacta.server.cluster.server import ClusterServer  # a broker alone does not load it
+
+    refuse_all_but_a_cache(data)
+    return ClusterServer(loop, configuration, data, doors, begins=begins)
 
 
 async def _serve(
@@ -136,9 +156,7 @@ async def _serve(
 ) -> int:
     loop = asyncio.get_running_loop()
     flood.later = lambda seconds, tell: loop.call_soon_threadsafe(loop.call_later, seconds, tell)
-    refuse_foreign(data)
-    seams = Seams(reserve_bytes=WHOLE_BYTES)
-    server = Server(loop, configuration, data, doors, seams, begins=lambda: _tell_of_start(configuration, data))
+    server = _made(loop, configuration, data, doors)
     await server.open_in_sight()
     if drops_run_time_options:
         drop_options_set_at_run_time(server.engine)
@@ -169,7 +187,8 @@ async def _serve(
     notify(READY)
     listening = ", ".join(str(each.endpoint) for each in (first, *others))
     logger.info("serving clients on %(listening)s", {"listening": listening})
-    FreeSpaceAlarm(data.absolute(), configuration.disk_free_alarm_percent, loop.time).start(loop)
+    if not configuration.postgres:  # a cache that is full costs time, and no record
+        FreeSpaceAlarm(data.absolute(), configuration.disk_free_alarm_percent, loop.time).start(loop)
     asking = asyncio.ensure_future(asked.wait())
     await asyncio.wait((asking, server.failure), return_when=asyncio.FIRST_COMPLETED)
     if not server.failure.done():

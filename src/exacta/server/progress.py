@@ -2,7 +2,7 @@
 
 import time
 
-from exacta.engine.engine import Engine
+from exacta.ports.log import Log
 from exacta.server.journals import ServedJournal
 
 
@@ -12,7 +12,7 @@ class Progress:
     def __init__(self) -> None:
         self.journal: ServedJournal | None = None
         """None: it is being opened."""
-        self.engine: Engine | None = None
+        self.engine: Log | None = None
         """None: the journal is being opened, or read."""
         self.recovery_seconds = 0.0
         """The time that recovery took, once the engine is there."""
@@ -22,7 +22,7 @@ class Progress:
         """Note that recovery begins now."""
         self._began = time.monotonic()
 
-    def has_recovered(self, engine: Engine) -> None:
+    def has_recovered(self, engine: Log) -> None:
         """Note that recovery has ended."""
         self.recovery_seconds = self.seconds
         self.engine = engine

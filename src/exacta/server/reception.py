@@ -56,6 +56,10 @@ class Reception:
         """True if a front answers while the log is being read."""
         return any(row.make_early is not None for row in self._fronts)
 
+    def is_early(self, name: str) -> bool:
+        """Return whether a front answers while the log is being read."""
+        return any(row.name == name and row.make_early is not None for row in self._fronts)
+
     def clients_at(self, door: Door) -> str:
         """Return the words for those who come in by a door."""
         [row] = (each for each in self._fronts if each.name == door.front)
@@ -166,24 +170,35 @@ class Reception:
         """Let clients in whose fronts need no broker yet, unless that is done. Raises ServerError."""
         for row in self._fronts:
             if row.make_early is not None and row.name not in self._early:
-                self._early[row.name] = row.make_early(host)
-                await self._let_in(row.name, self._early[row.name])
+                early = self._early[row.name] = row.make_early(host)
+                for listener in self._lead_to(row.name, early):
+                    await listener.start()
 
     async def start(self, host: Host, broker: Broker) -> None:
         """Let all clients in. Raises ServerError."""
         await self.start_early(host)
+        fronts = self.serve(host, broker)
+        for listener in self._listeners:
+            if listener.door.front in fronts:
+                await listener.start()
+
+    def serve(self, host: Host, broker: Broker) -> "dict[str, Front]":
+        """Let this broker have the clients that come from now on; return its fronts by name."""
         fronts = {row.name: row.make(host, broker) for row in self._fronts if row.make is not None}
         if self._early:
             routes = [route for front in fronts.values() for route in front.routes()]
             for early in self._early.values():
                 early.serve(broker, routes)
         for name, front in fronts.items():
-            await self._let_in(name, front)
+            self._lead_to(name, front)
+        return fronts
 
-    async def _let_in(self, name: str, front: "Front") -> None:
-        for listener in self._listeners:
-            if listener.door.front == name:
-                await listener.start(partial(front.connection, listener.door))
+    def _lead_to(self, name: str, front: "Front") -> list[Listener]:
+        """Let the clients of all doors of this name be the front's; return the doors' listeners."""
+        found = [each for each in self._listeners if each.door.front == name]
+        for listener in found:
+            listener.connect = partial(front.connection, listener.door)
+        return found
 
     def close(self) -> None:
         """Let nobody in any more; harmless if nothing is bound."""

@@ -10,8 +10,8 @@ from exacta.config.dynamic import BrokerConfigs, in_force, possible_value
 from exacta.config.errors import ConfigurationError
 from exacta.config.options import require_order
 from exacta.core.commands import SetBrokerConfigs
-from exacta.engine.engine import Engine
 from exacta.engine.event_lines import tell_of_broker_configs
+from exacta.ports.log import Log
 
 logger = logging.getLogger("exacta.server")
 
@@ -34,7 +34,7 @@ def tell_of_options_set_at_run_time(started_with: Configuration, configs: Broker
         logger.warning(text, {"why": str(wrong)})
 
 
-def drop_options_set_at_run_time(engine: Engine) -> None:
+def drop_options_set_at_run_time(engine: Log) -> None:
     """Take back what was set at run time for all brokers and for each; the log tells once that is durable."""
     commands = [SetBrokerConfigs(broker_id=each, configs={}) for each in engine.advice.broker_configs()]
     engine.submit(commands, lambda _: None)

@@ -19,7 +19,6 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import ClassVar, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -31,50 +30,29 @@ from exacta.core.state.state import State
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.recovery import Recovered, recover
 from exacta.front.broker import Broker
-from exacta.front.connection_limits import Admission
 from exacta.front.doors import Door
 from exacta.front.hosts import share_beyond_loopback, share_of
-from exacta.front.revocation import RevocableConnection, Revocation
 from exacta.ports.journal import JournalDamaged, JournalError
 from exacta.security.first_user import FirstUserToken
 from exacta.server.access import require_authorizer
 from exacta.server.advice import with_advice
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
+from exacta.server.connections import Connections
 from exacta.server.errors import ServerError
 from exacta.server.first_user import first_user_token
-from exacta.server.fronts import FRONTS, FrontRow
 from exacta.server.host import Host
 from exacta.server.identity import JOURNAL_DIRECTORY, META_FILE, cluster_id
-from exacta.server.journals import JOURNALS, LOCAL, OpenJournal, Place, ServedJournal
-from exacta.server.logins import ReadForLogins, logins_of, read_for_logins
-from exacta.server.open_files import files_allowed
+from exacta.server.journals import Place, ServedJournal
+from exacta.server.logins import SECRET_FILE, ReadForLogins, login_secret, logins_of, read_for_logins
 from exacta.server.progress import Progress
 from exacta.server.reception import Reception
 from exacta.server.run_time_options import tell_of_options_set_at_run_time
-from exacta.server.trust import Trust
+from exacta.server.seams import Seams
+from exacta.server.serving import Serving
 
 logger = logging.getLogger("exacta.server")
 
 _DRAIN_SECONDS = 5.0
-
-
-TOO_SOON = "its address makes connections faster than its quota lets it (connection_creation_rate)"
-
-
-class ServedConnection(RevocableConnection, Protocol):
-    """A client's connection of any front, as the server sees it."""
-
-    front: ClassVar[str]
-    peer_host: str
-
-    def stop_taking_requests(self) -> None:
-        """Begin to work on no further request."""
-
-    def close(self) -> None:
-        """Close once everything that is ready has been sent."""
-
-    def abort(self) -> None:
-        """Close at once."""
 
 
 class _Read(Struct, frozen=True):
@@ -86,20 +64,6 @@ class _Read(Struct, frozen=True):
     for_logins: ReadForLogins | None
     """None: no door asks for a login."""
     clock: Clock
-
-
-class Seams(Struct, frozen=True, kw_only=True):
-    """The parts of a server that its owner may exchange: the embedded broker does, for a test's faults and its time."""
-
-    clock: Callable[[], Clock] = Clock
-    journal: OpenJournal = JOURNALS[LOCAL]
-    """A function that opens the journal."""
-    reserve_bytes: int = 0
-    """The most that is kept of the disk for when it is full."""
-    fronts: Sequence[FrontRow] = FRONTS
-    """The table of the fronts; those are made that have doors."""
-    loopback_has_share: bool = True
-    """False: clients on this machine may fill the tables of the state alone (`exacta.core.values.usage`)."""
 
 
 class Server:
@@ -132,19 +96,18 @@ class Server:
         self._progress = Progress()
         self._journal: ServedJournal | None = None
         self._engine: Engine | None = None
-        self._broker: Broker | None = None
-        self._revocation: Revocation | None = None
-        self._trust: Trust | None = None
-        self._connections: set[ServedConnection] = set()
-        self._admission = Admission(self._most_connections, loop.time)
-        self._deserted = asyncio.Event()
-        self._deserted.set()
+        self._serving: Serving | None = None
+        self._connections = Connections(loop, configuration, self.reception.is_early)
 
     @property
     def engine(self) -> Engine:
         """The engine, once the server is open."""
         assert self._engine is not None
         return self._engine
+
+    @property
+    def _broker(self) -> Broker | None:
+        return None if self._serving is None else self._serving.broker
 
     # --- beginning ----------------------------------------------------------------------------------------------------
 
@@ -185,10 +148,10 @@ class Server:
             data=self._data,
             loop=self._loop,
             doors=self.reception.doors,
-            register=self._register,
-            forget=self._forget,
+            register=self._connections.register,
+            forget=self._connections.forget,
             progress=self._progress,
-            admission=self._admission,
+            admission=self._connections.admission,
             connections=self._connections,
         )
 
@@ -215,8 +178,9 @@ class Server:
             self._begins()
             recovered = recover(journal, self._configuration.limits(), clock.now_ms)
             require_authorizer(self._configuration, recovered.state, self._data, self.reception.doors)
-            has_logins = any(each.login for each in self.reception.doors)
-            for_logins = read_for_logins(self._configuration, self._data, self.reception.doors) if has_logins else None
+            doors, for_logins = self.reception.doors, None
+            if any(each.login for each in doors):
+                for_logins = read_for_logins(self._configuration, login_secret(self._data / SECRET_FILE), doors)
             return _Read(journal, recovered, identity, for_logins, clock)
         except (JournalError, OSError) as error:
             raise ServerError(self._cannot_use(error, was_there=was_there)) from error
@@ -241,7 +205,7 @@ class Server:
         advice, doors = engine.advice, self.reception.doors
         self.first_user = first_user_token(self._data, advice, self._configuration, state, doors)
         found, wall_ms = read.for_logins, read.clock.wall_ms
-        self._broker = assemble_broker(
+        broker = assemble_broker(
             engine,
             self._configuration,
             logins=None if found is None else logins_of(found, self._configuration, advice, wall_ms, self.first_user),
@@ -249,9 +213,8 @@ class Server:
             log_dir=self._data.absolute(),
             wall_clock=wall_ms,
         )
-        self._revocation = Revocation(self._broker, self._connections)
-        token_keys = None if read.for_logins is None else read.for_logins.token_keys
-        self._trust = Trust(self.reception, token_keys, self._loop, self._revocation.look)
+        token_keys = None if found is None else found.token_keys
+        self._serving = Serving(broker, self._connections, self.reception, self._loop, token_keys)
         self._progress.has_recovered(engine)
         self._tell_of_recovery(engine, read.recovered)
 
@@ -273,14 +236,10 @@ class Server:
 
     async def start(self) -> None:
         """Accept clients. Raises ServerError."""
-        broker, revocation, trust = self._broker, self._revocation, self._trust
-        assert broker is not None
-        assert revocation is not None
-        assert trust is not None
-        revocation.start()
-        trust.start()
+        assert self._serving is not None
+        self._serving.start()
         try:
-            await self.reception.start(self._host(), broker)
+            await self.reception.start(self._host(), self._serving.broker)
         except ServerError:
             self.abandon()
             raise
@@ -294,8 +253,7 @@ class Server:
         assert journal is not None
         self.reception.close()
         self._stop_looking()
-        for connection in self._connections:
-            connection.stop_taking_requests()
+        self._connections.stop_taking_requests()
         stopped = asyncio.Event()
         with contextlib.suppress(JournalDamaged):  # an altered index: the engine has failed, as is seen below
             engine.close(stopped.set)
@@ -308,13 +266,7 @@ class Server:
         self._close_journal()
         await asyncio.sleep(0)  # what the journal finished last is handed out in this turn of the loop,
         await asyncio.sleep(0)  # and sent in this one
-        for connection in list(self._connections):
-            connection.close()
-        try:
-            await asyncio.wait_for(self._deserted.wait(), _DRAIN_SECONDS)
-        except TimeoutError:
-            for connection in list(self._connections):
-                connection.abort()
+        await self._connections.close(_DRAIN_SECONDS)
 
     def abandon(self) -> None:
         """Drop everything, as a crash would; only what the journal has written still becomes durable."""
@@ -322,15 +274,12 @@ class Server:
             self._engine.abandon()  # the loop may have another turn, and the journal is closed then
         self.reception.close()
         self._stop_looking()
-        for connection in list(self._connections):
-            connection.abort()
+        self._connections.abort()
         self._close_journal()
 
     def _stop_looking(self) -> None:
-        if self._trust is not None:
-            self._trust.stop()
-        if self._revocation is not None:
-            self._revocation.stop()
+        if self._serving is not None:
+            self._serving.stop()
 
     def _close_journal(self) -> None:
         if self._journal is not None:
@@ -357,37 +306,6 @@ class Server:
     def _failed(self, failure: EngineFailed) -> None:
         if not self.failure.done():
             self.failure.set_result(failure)
-
-    def _register(self, connection: ServedConnection) -> bool:
-        if not self._admission.admit(connection.peer_host):
-            return False
-        self._connections.add(connection)
-        self._deserted.clear()
-        self._look_at_quota(connection)
-        return True
-
-    def _look_at_quota(self, connection: ServedConnection) -> None:
-        """Read nothing of a connection that came too soon, and close it later: its client would come again at once."""
-        quotas = None if self._broker is None else self._broker.quotas
-        if quotas is None or not quotas.held:
-            return
-        throttle_ms = quotas.connected(connection.peer_host, self._loop.time() * 1000)
-        if throttle_ms:
-            self._admission.refuse(connection.peer_host, TOO_SOON)
-            connection.stop_taking_requests()
-            self._loop.call_later(throttle_ms / 1000, connection.abort)
-
-    def _most_connections(self) -> tuple[int, int]:
-        now = self._configuration if self._broker is None else self._broker.configuration
-        return min(now.max_connections, files_allowed() // 2), now.max_connections_per_ip
-
-    def _forget(self, connection: ServedConnection) -> None:
-        self._connections.discard(connection)
-        if self._revocation is not None:
-            self._revocation.left(connection)
-        self._admission.leave(connection.peer_host)
-        if not self._connections:
-            self._deserted.set()
 
 
 def _contents(state: State) -> dict[str, float]:

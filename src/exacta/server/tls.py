@@ -15,7 +15,6 @@ import ssl
 import time
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -173,15 +172,15 @@ class TlsListener(Listener):
         """See `Listener`; a certificate that every client must have is a login."""
         return self.door.login or self.certificate.requires
 
-    async def start(self, connect: Callable[[], asyncio.BaseProtocol]) -> None:
-        """Accept clients; `connect` makes the protocol of each. Raises ServerError."""
+    async def start(self) -> None:
+        """Accept clients. Raises ServerError."""
         assert self._socket is not None
         loop = asyncio.get_running_loop()
         try:
             self._socket.listen(BACKLOG)
         except OSError as error:
             raise ServerError(cannot_listen(self._listen, error)) from error
-        self._accepting = loop.create_task(self._accept(loop, self._socket, connect))
+        self._accepting = loop.create_task(self._accept(loop, self._socket))
 
     def close(self) -> None:
         """Accept no clients any more, and end the handshakes; harmless if it is not open."""
@@ -194,9 +193,7 @@ class TlsListener(Listener):
             self._accepting = self._socket = None
         super().close()
 
-    async def _accept(
-        self, loop: asyncio.AbstractEventLoop, bound: socket.socket, connect: Callable[[], asyncio.BaseProtocol]
-    ) -> None:
+    async def _accept(self, loop: asyncio.AbstractEventLoop, bound: socket.socket) -> None:
         while True:
             try:
                 client, address = await loop.sock_accept(bound)
@@ -206,7 +203,7 @@ class TlsListener(Listener):
                 continue
             if len(self._handshakes) >= MOST_HANDSHAKES:
                 self._make_room()
-            handshake = loop.create_task(self._shake_hands(loop, client, address, connect))
+            handshake = loop.create_task(self._shake_hands(loop, client, address))
             self._handshakes[handshake] = share_of(address[0])
             handshake.add_done_callback(self._ended)
 
@@ -221,11 +218,7 @@ class TlsListener(Listener):
         self._handshakes.pop(handshake, None)
 
     async def _shake_hands(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        client: socket.socket,
-        address: tuple[str, int],
-        connect: Callable[[], asyncio.BaseProtocol],
+        self, loop: asyncio.AbstractEventLoop, client: socket.socket, address: tuple[str, int]
     ) -> None:
         refused = False
 
@@ -247,7 +240,7 @@ class TlsListener(Listener):
             with telling(refuse):
                 await secured(
                     loop,
-                    partial(self._connected, connect),
+                    self._connected,
                     client,
                     ssl=self.certificate.context(loop.time()),
                     ssl_handshake_timeout=HANDSHAKE_SECONDS,
@@ -257,8 +250,8 @@ class TlsListener(Listener):
             if not refused:
                 failed(error)
 
-    def _connected(self, connect: Callable[[], asyncio.BaseProtocol]) -> asyncio.BaseProtocol:
-        connection = connect()
+    def _connected(self) -> asyncio.BaseProtocol:
+        connection = super()._connected()
         connection.identify = self.certificate.identify  # type: ignore[attr-defined]  # connections of all fronts have it
         return connection
 

@@ -34,7 +34,8 @@ from exacta.server.event_loop import new_event_loop
 from exacta.server.fronts import fronts_with
 from exacta.server.journals import open_local
 from exacta.server.listeners import DEFAULT_HOST
-from exacta.server.server import Seams, Server
+from exacta.server.seams import Seams
+from exacta.server.server import Server
 from exacta.testing.access import Access
 from exacta.testing.authority import Authority
 from exacta.testing.clock import MovableClock

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from functools import partial
 
+from exacta.adapters.local.child_process import JobRunner
+from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import SegmentHeader
 from exacta.adapters.local.framing import frame, pack_group
 from exacta.adapters.local.worker import Worker
@@ -16,7 +18,7 @@ from exacta.adapters.shared.reading import ObjectReader
 from exacta.adapters.shared.space import SharedSpace
 from exacta.adapters.shared.tail import Tail
 from exacta.ports.journal import Failed, JournalDamaged, JournalEntry
-from exacta.ports.shared import Appended, CatalogEntry, Claimed, Kind, TailGroup
+from exacta.ports.shared import Appended, CatalogEntry, Claimed, Kind, ObjectStore, TailGroup
 from simulation.disk.in_place import InPlace
 from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.bench import EVERYTHING
@@ -59,11 +61,12 @@ class TimedTurns(Turns):
 class Cluster:
     """What outlives all brokers."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: ObjectStore | None = None) -> None:
         self.turns = TimedTurns()
         self.now_ms = 1_000_000
         self.database = MemoryDatabase(self.turns, lambda: self.now_ms)
         self.store = MemoryObjects()
+        self.used_store: ObjectStore = self.store if store is None else store
 
     @property
     def entries(self) -> list[CatalogEntry]:
@@ -76,12 +79,19 @@ class Cluster:
 class Led:
     """One leader, from its claim on."""
 
-    def __init__(self, cluster: Cluster, node_id: int = 1, segment_bytes: int = 2000) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        node_id: int = 1,
+        segment_bytes: int = 2000,
+        scratch: Files | None = None,
+        new_job_runner: Callable[[], JobRunner] | None = None,
+    ) -> None:
         self.cluster = cluster
         self.turns = cluster.turns
-        self.scratch = SimulatedDisk()
+        self.scratch: Files = SimulatedDisk() if scratch is None else scratch
         self.ledger = MemoryLedger(cluster.database, self.turns)
-        self.files = ObjectFiles(self.scratch, cluster.store, Blocks(cluster.store))
+        self.files = ObjectFiles(self.scratch, cluster.used_store, Blocks(cluster.used_store))
         self.tail = Tail(self.ledger)
         self.files.tail = self.tail
         self.catalog = Catalog(self.files)
@@ -113,7 +123,7 @@ class Led:
             self.tail,
             self.ledger,
             epoch=self.epoch,
-            new_job_runner=lambda: InPlace(self.scratch),
+            new_job_runner=new_job_runner or (lambda: InPlace(self.scratch)),
             new_worker=Worker,
             post=self.turns.call_soon,
             call_later=self.turns.call_later,

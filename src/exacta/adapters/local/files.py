@@ -39,6 +39,9 @@ class Files(Protocol):
     def directory(self) -> Path:
         """The directory, for messages."""
 
+    def tell_damage(self, name: str, offset: int, reason: str) -> str:
+        """Say for the operator what is wrong with a file, and what helps."""
+
     def lock(self) -> None:
         """Create the directory if need be and take it for this journal alone; raise DirectoryInUse if it is taken."""
 
@@ -124,6 +127,14 @@ class Files(Protocol):
         """Return an id of the time since the machine was started, of up to 40 ASCII characters; empty if unknown."""
 
 
+def damage_in(directory: Path, name: str, offset: int, reason: str) -> str:
+    """Say what `Files.tell_damage` does of files in a directory."""
+    return (
+        f"{directory / name}, byte {offset}: {reason}. Durable data is damaged or missing, so the journal is not "
+        "opened; restore the directory from a copy, or see what `exacta log repair` can do."
+    )
+
+
 def write_fully(files: Files, handle: int, buffers: Sequence[Buffer], offset: int) -> None:
     """Write all of the buffers at `offset`, in as many calls as it takes."""
     pending: list[Buffer] = [buffer for buffer in buffers if len(buffer)]
@@ -161,6 +172,10 @@ class PosixFiles:
         self.directory = directory
         self._lock: DirectoryLock | None = None
         self._counts_links = False
+
+    def tell_damage(self, name: str, offset: int, reason: str) -> str:
+        """See `Files.tell_damage`."""
+        return damage_in(self.directory, name, offset, reason)
 
     def _open(self, name: str, flags: int) -> int:
         path, directory = self._place(name)

@@ -49,7 +49,6 @@ class DatabaseSession:
         self.locks: set[int] = set()
         self.instance: str | None = None
         """The broker that has announced itself in this session."""
-        self.is_open = True
         self.is_refused = False
         """True if the server has ended it."""
         self._waiting: list[Reply] = []
@@ -74,8 +73,6 @@ class DatabaseSession:
 
     def end(self, *, by_server: bool) -> None:
         """End it: its locks are released. Callers are told if it is the server who ends it."""
-        self.is_open = False
-        self.locks.clear()
         if self._lose in self.wire.on_lost:
             self.wire.on_lost.remove(self._lose)
         if by_server:
@@ -208,9 +205,8 @@ class DatabaseServer:
     def stop(self, *, kept: int = 0) -> None:
         """Stop at once. Of what is written and not committed the disk keeps the first `kept` transactions."""
         self.is_up = False
-        commits = [commit for commit in self._commits if commit.writes]
+        self._unreplicated += self.in_flight()[:kept]
         self._commits = []
-        self._unreplicated += [commit.tables for commit in commits[:kept]]
         if self._unreplicated:
             self.visible = self._unreplicated[-1]
         for session in list(self.sessions):
@@ -220,9 +216,13 @@ class DatabaseServer:
         """Serve again."""
         self.is_up = True
 
+    def in_flight(self) -> list[Tables]:
+        """Return the tables after each transaction that is written and not committed, in order."""
+        return [commit.tables for commit in self._commits if commit.writes]
+
     def unacknowledged(self) -> list[Tables]:
         """Return the tables after each transaction that nobody was told is committed, in order."""
-        return [*self._unreplicated, *(commit.tables for commit in self._commits if commit.writes)]
+        return [*self._unreplicated, *self.in_flight()]
 
     def on_standby(self, *, received: int, lost: int) -> Tables:
         """Return what a standby has that lacks `lost` acknowledged commits, or has `received` that are not."""

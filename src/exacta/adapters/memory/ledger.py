@@ -136,8 +136,7 @@ class MemoryLedger:
         session, lock_key = self._lead.session, self._database.draw_lock_key()
 
         def request(reply: Reply) -> None:
-            if session.is_open:
-                session.locks.add(lock_key)
+            session.locks.add(lock_key)
             session.server.write(lambda found: tables.claim(found, seen.epoch, node_id, lock_key), reply)
 
         self._ask(self._lead, request, done)
@@ -145,7 +144,7 @@ class MemoryLedger:
     def on_hint(self, hinted: Callable[[], None]) -> None:
         """See `Ledger.on_hint`."""
         self._hinted = hinted
-        assert self._rest.session.is_open
+        _ = self._rest.session  # which listens from now on
 
     def _hear(self) -> None:
         self._scheduler.call_soon(self._tell_hint)
@@ -171,8 +170,7 @@ class MemoryLedger:
         def request(reply: Reply) -> None:
             server = session.server
             living = server.living
-            if session.is_open:
-                session.instance = broker.instance
+            session.instance = broker.instance
             server.write(lambda found: tables.announce(found, broker, living, server.now_ms()), reply)
 
         self._ask(self._rest, request, done)

@@ -26,9 +26,9 @@ class StoreFault(Enum):
 class MemoryObjects:
     """Implement `exacta.ports.shared.ObjectStore`."""
 
-    def __init__(self) -> None:
-        """Begin with no object."""
-        self.objects: dict[str, bytes] = {}
+    def __init__(self, of: "MemoryObjects | None" = None) -> None:
+        """Begin with no object, or reach the objects of another store, with faults of its own."""
+        self.objects: dict[str, bytes] = {} if of is None else of.objects
         self.fault: Callable[[str, str], StoreFault | None] = lambda call, key: None
         """The fault of a call (`put`, `get`, `delete`) for a key; None: it succeeds."""
         self._number = next(_NUMBERS)

@@ -73,7 +73,7 @@ Written: TypeAlias = tuple[Tables, T]
 
 def append(tables: Tables, group: TailGroup) -> Written[Appended | Superseded]:
     """See `Ledger.append`."""
-    if group.epoch != tables.epoch or group.position != tables.end:
+    if not group.epoch == tables.epoch > 0 or group.position != tables.end:
         return tables, Superseded(tables.epoch)
     return replace(tables, tail=(*tables.tail, group)), Appended()
 
@@ -87,7 +87,7 @@ def confirm(tables: Tables, epoch: int) -> Written[Appended | Superseded]:
 
 def beat(tables: Tables, epoch: int, durable: int) -> Written[Appended | Superseded]:
     """See `Ledger.beat`."""
-    if epoch != tables.epoch:
+    if not epoch == tables.epoch > 0:
         return tables, Superseded(tables.epoch)
     return replace(tables, beat=tables.beat + 1, durable=max(tables.durable, durable)), Appended()
 
@@ -103,7 +103,7 @@ def claim(tables: Tables, seen_epoch: int, node_id: int, lock_key: int) -> Writt
 def change_catalog(tables: Tables, epoch: int, change: CatalogChange, now_ms: int) -> Written[int | Superseded]:
     """See `Ledger.change_catalog`."""
     added = {entry.key: entry for entry in change.added}
-    if epoch != tables.epoch or not added.keys() <= tables.intents.keys():
+    if not epoch == tables.epoch > 0 or not added.keys() <= tables.intents.keys():
         return tables, Superseded(tables.epoch)
     if not set(change.removed) <= tables.entries.keys():
         return tables, Superseded(tables.epoch)

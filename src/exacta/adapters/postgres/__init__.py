@@ -4,6 +4,7 @@ It needs the extra `exacta-log[cluster]`. Nothing imports this package but what 
 """
 
 from exacta.adapters.postgres.ledger import PostgresLedger
-from exacta.adapters.postgres.sessions import Doubt, Refused
+from exacta.adapters.postgres.objects import PostgresObjects
+from exacta.adapters.postgres.sessions import Doubt, PostgresRefused
 
-__all__ = ["Doubt", "PostgresLedger", "Refused"]
+__all__ = ["Doubt", "PostgresLedger", "PostgresObjects", "PostgresRefused"]

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from exacta.adapters.postgres.sessions import Connection, Doubt, Refused, Server, Session
+from exacta.adapters.postgres.sessions import Connection, Doubt, PostgresRefused, PostgresServer, PostgresSession
 from exacta.ports.journal import Failed
 from exacta.ports.shared import Appended, Claimed, Superseded, TailGroup
 
@@ -23,22 +23,22 @@ PART_BYTES = 4 << 20
 TABLE_BYTES = 64 << 20
 """When so much was appended to a tail table, the next one takes over: a segment's worth goes at a time."""
 FREE_SECONDS = 1.0
-"""How often the leader looks whether tail tables can be emptied."""
+"""The leader looks this often whether tail tables can be emptied."""
 CONFIRMED = -1
-"""What the functions of a leader return, where they do not return an epoch in which they did nothing."""
+"""The functions of a leader return this, or the epoch for which they did nothing."""
 _random = random.SystemRandom()
 
 
-class Read(Protocol):
+class RunRead(Protocol):
     """Run a statement on a session that reads."""
 
     async def __call__(self, work: Callable[[Connection], Awaitable[T]]) -> T: ...
 
 
 class _Lead:
-    """What this broker knows of its lead: its session, its epoch, and the tail table that takes its groups."""
+    """Hold what this broker knows of its lead: its session, its epoch, and the tail table that takes its groups."""
 
-    def __init__(self, session: Session, epoch: int) -> None:
+    def __init__(self, session: PostgresSession, epoch: int) -> None:
         self.session = session
         self.epoch = epoch
         self.table = 0
@@ -53,7 +53,9 @@ class _Lead:
 class Leading:
     """The lead of this broker, if it has it. Its methods raise Doubt where a session that reads fails."""
 
-    def __init__(self, server: Server, read: Read, start: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+    def __init__(
+        self, server: PostgresServer, read: RunRead, start: Callable[[Coroutine[Any, Any, None]], None]
+    ) -> None:
         self._server = server
         self._read = read
         self._start = start
@@ -141,7 +143,7 @@ class Leading:
         """Empty the tail tables whose groups are gone, as long as the lead lasts."""
         while self._lead is lead:
             await asyncio.sleep(FREE_SECONDS)
-            with suppress(Doubt, Refused):
+            with suppress(Doubt, PostgresRefused):
                 await self._read(lambda on: on.fetchval("select free_tail($1)", lead.epoch))
 
     def _end(self, lead: _Lead) -> None:

@@ -16,9 +16,17 @@ from typing import Any, TypeVar
 import asyncpg
 
 from exacta.adapters.postgres.leading import CONFIRMED, PART_BYTES, Leading
-from exacta.adapters.postgres.listening import Listener
+from exacta.adapters.postgres.listening import HintListener
 from exacta.adapters.postgres.schema import prepare_schema
-from exacta.adapters.postgres.sessions import CALL_SECONDS, CONNECT_SECONDS, Connection, Doubt, Refused, Server, Session
+from exacta.adapters.postgres.sessions import (
+    CALL_SECONDS,
+    CONNECT_SECONDS,
+    Connection,
+    Doubt,
+    PostgresRefused,
+    PostgresServer,
+    PostgresSession,
+)
 from exacta.ports.journal import Failed
 from exacta.ports.shared import (
     Appended,
@@ -40,7 +48,7 @@ logger = logging.getLogger("exacta.postgres")
 T = TypeVar("T")
 
 WAIT_SECONDS = 10
-"""How long one statement waits for the lead. Then another asks, and so finds out whether the server is still there."""
+"""One statement waits so long for the lead. The next one finds out whether the server is still there."""
 _GONE_AFTER = timedelta(milliseconds=GONE_AFTER_MS)
 _SWEEP_AFTER = timedelta(milliseconds=SWEEP_AFTER_MS)
 _REPLACED = "PostgreSQL was started again or replaced since the tail was read; what was not durable must be read again"
@@ -76,18 +84,18 @@ class PostgresLedger:
     def __init__(self, address: PostgresAddress, schema: str, *, call_seconds: float = CALL_SECONDS) -> None:
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._server = Server(address, schema, call_seconds)
+        self._server = PostgresServer(address, schema, call_seconds)
         self._server.on_change(self._on_change)
         self._readers = (self._server.session(), self._server.session())
         self._waiter = self._server.session(lock_timeout=f"{WAIT_SECONDS}s", statement_timeout="0")
-        self._listener = Listener(self._server, self._start)
+        self._listener = HintListener(self._server, self._start)
         self._leading = Leading(self._server, self._read, self._start)
         self._is_appending = self._is_closed = False
         self._is_void = False
         """Another server, or another run of it, is there than the one that has shown the tail."""
 
     async def open(self) -> None:
-        """Connect, make the schema if there is none, and begin to listen. Raises Refused or Doubt."""
+        """Connect, make the schema if there is none, and begin to listen. Raises PostgresRefused or Doubt."""
         await self._readers[0].run(lambda connection: prepare_schema(self._server, connection))
         if not self._server.has_standbys:
             logger.warning("PostgreSQL has no synchronous standby: what is acknowledged is lost with its disk")
@@ -145,10 +153,10 @@ class PostgresLedger:
         self._call(done, self._read_tail, position, max_bytes)
 
     async def _read_tail(self, position: int, max_bytes: int) -> Sequence[TailGroup] | Failed:
+        rows = await self._read(lambda on: on.fetch("select * from read_tail($1, $2)", position, max_bytes))
         if self._is_void:
             self._is_void = False
             return Failed(_REPLACED)
-        rows = await self._read(lambda on: on.fetch("select * from read_tail($1, $2)", position, max_bytes))
         groups: list[TailGroup] = []
         for at, part, end, epoch, durable, catalog, _, body in rows:
             if part:
@@ -268,7 +276,7 @@ class PostgresLedger:
     # --- calls --------------------------------------------------------------------------------------------------------
 
     @property
-    def _reader(self) -> Session:
+    def _reader(self) -> PostgresSession:
         return min(self._readers, key=lambda session: session.waiting)
 
     async def _read(self, work: Callable[[Connection], Awaitable[T]]) -> T:
@@ -283,7 +291,7 @@ class PostgresLedger:
         async def call() -> None:
             try:
                 result = await work(*arguments)
-            except (Doubt, Refused) as error:
+            except (Doubt, PostgresRefused) as error:
                 result = Failed(str(error))
             self._loop.call_soon(self._hand_over, done, result)
 

@@ -12,20 +12,20 @@ from typing import Any
 
 import asyncpg
 
-from exacta.adapters.postgres.sessions import Connection, Doubt, Refused, Server
+from exacta.adapters.postgres.sessions import Connection, Doubt, PostgresRefused, PostgresServer
 
 HINT_SECONDS = 0.005
 """A hint serves all that is appended for so long: each takes a lock of the whole database."""
 LOOK_SECONDS = 5.0
-"""How often it is looked whether the session is still there."""
+"""The broker looks this often whether the session is still there."""
 AGAIN_SECONDS = 0.5
-"""How long to wait before connecting again."""
+"""The broker waits so long before it connects again."""
 
 
-class Listener:
+class HintListener:
     """The session of a broker that listens."""
 
-    def __init__(self, server: Server, start: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+    def __init__(self, server: PostgresServer, start: Callable[[Coroutine[Any, Any, None]], None]) -> None:
         self._start = start
         self._channel = f"exacta_{server.schema}"
         # A hint is worth no wait for disk and standby.
@@ -42,7 +42,7 @@ class Listener:
             self._is_lost.clear()
             try:
                 await self._session.run(lambda on: on.execute("select"))
-            except (Doubt, Refused):
+            except (Doubt, PostgresRefused):
                 await asyncio.sleep(AGAIN_SECONDS)
             else:
                 with suppress(TimeoutError):
@@ -83,7 +83,7 @@ class Listener:
                 self._wants_hint = False
                 await self._session.run(lambda on: on.execute(f'notify "{self._channel}"'))
                 await asyncio.sleep(HINT_SECONDS)
-        except (Doubt, Refused):
+        except (Doubt, PostgresRefused):
             pass  # followers look by themselves as well
         finally:
             self._is_hinting = False

@@ -4,14 +4,14 @@ from importlib.resources import files
 
 import asyncpg
 
-from exacta.adapters.postgres.sessions import Connection, Refused, Server, one_line
+from exacta.adapters.postgres.sessions import Connection, PostgresRefused, PostgresServer, one_line
 
 VERSION = 1
 """The version of `schema.sql`. A broker works on its own version only."""
 
 
-async def prepare_schema(server: Server, connection: Connection) -> None:
-    """Make the schema unless it is there. Raises Refused where it is of another version, or must not be made."""
+async def prepare_schema(server: PostgresServer, connection: Connection) -> None:
+    """Make the schema unless it is there. Raises PostgresRefused where it cannot be used."""
     name = server.schema
     try:
         async with connection.transaction():
@@ -24,7 +24,7 @@ async def prepare_schema(server: Server, connection: Connection) -> None:
                 await connection.execute("insert into cluster (version) values ($1)", VERSION)
                 await connection.execute("insert into head default values; insert into pulse default values")
     except asyncpg.InsufficientPrivilegeError as error:
-        raise Refused(f"PostgreSQL's user may not make the schema '{name}': {one_line(error)}") from error
+        raise PostgresRefused(f"PostgreSQL's user may not make the schema '{name}': {one_line(error)}") from error
     version = await connection.fetchval("select version from cluster")
     if version != VERSION:
-        raise Refused(f"the schema '{name}' is of version {version}: this Exacta works with version {VERSION}")
+        raise PostgresRefused(f"the schema '{name}' is of version {version}: this Exacta works with version {VERSION}")

@@ -6,8 +6,8 @@ request is never sent: a commit that waits for its standby would answer it with 
 may not have it. Somebody else's cancel does the same, so a warning is a doubt, too.
 
 All sessions of a broker go to one run of one server. What one session has shown is made durable by another one's commit
-only if both speak to the same server. So `Server` remembers which one it is, by the time of its start, and ends all
-other sessions where a session finds another.
+only if both speak to the same server. So `PostgresServer` remembers which one it is, by the time of its start, and ends
+all other sessions where a session finds another.
 
 Each host of the address is tried for some seconds: a machine that is gone does not answer that it is. A server that
 takes no writes is passed over, so that the one that was promoted is found.
@@ -29,11 +29,11 @@ T = TypeVar("T")
 Connection: TypeAlias = asyncpg.Connection
 
 CONNECT_SECONDS = 2.0
-"""How long a host may take to let a session in."""
+"""A host may take so long to let a session in."""
 CALL_SECONDS = 5.0
-"""How long a statement may take, its commit included. The server gives up a little earlier."""
+"""A statement may take so long, its commit included. The server gives up a little earlier."""
 OLDEST_VERSION = 14
-"""Of PostgreSQL: the first one that notices a client that is gone while a statement runs."""
+"""This version of PostgreSQL is the first one that notices a client that is gone while a statement runs."""
 
 _SETTINGS: Mapping[str, str] = {
     "application_name": "exacta",
@@ -59,7 +59,7 @@ class Doubt(Exception):
     """Nobody knows whether a call was carried out, or it was not; the message is one line for the log."""
 
 
-class Refused(Exception):
+class PostgresRefused(Exception):
     """PostgreSQL is not as a broker needs it; the message is one line for the operator."""
 
 
@@ -67,7 +67,7 @@ async def nothing_more(connection: Connection) -> None:
     """Do nothing with a connection that was made."""
 
 
-class Server:
+class PostgresServer:
     """The PostgreSQL that a broker uses: its address, the schema, and which run of which server it is."""
 
     def __init__(self, address: PostgresAddress, schema: str, call_seconds: float) -> None:
@@ -75,7 +75,7 @@ class Server:
         self.call_seconds = call_seconds
         self.schema = schema
         self.has_standbys = True
-        self._sessions: list[Session] = []
+        self._sessions: list[PostgresSession] = []
         self._run: object = None
         self._changed: Callable[[], None] = lambda: None
 
@@ -89,13 +89,13 @@ class Server:
         once: bool = False,
         on_connected: Callable[[Connection], Awaitable[None]] = nothing_more,
         **settings: str,
-    ) -> "Session":
+    ) -> "PostgresSession":
         """Return a session with settings of its own; one that is there `once` never connects again."""
-        session = Session(self, settings, on_connected, once=once)
+        session = PostgresSession(self, settings, on_connected, once=once)
         self._sessions.append(session)
         return session
 
-    def leave(self, session: "Session") -> None:
+    def leave(self, session: "PostgresSession") -> None:
         """Forget a session that is not used any more."""
         if session in self._sessions:
             self._sessions.remove(session)
@@ -106,7 +106,7 @@ class Server:
             session.close()
 
     async def connect(self, settings: Mapping[str, str]) -> Connection:
-        """Connect to the first host that takes writes. Raises Doubt, or Refused if it is not as it must be."""
+        """Connect to the first host that takes writes. Raises Doubt, PostgresRefused."""
         found: list[str] = []
         for host, port in self.address.hosts:
             try:
@@ -131,7 +131,7 @@ class Server:
                 await connection.execute("set client_connection_check_interval = '1s'")
             seen = await connection.fetchrow(_LOOK)
             assert seen is not None
-            self._check(seen, connection.get_server_pid())
+            self.check(seen, connection.get_server_pid())
         except BaseException:
             connection.terminate()
             raise
@@ -152,23 +152,26 @@ class Server:
         ms = int(self.call_seconds * 1_000)
         return {"statement_timeout": f"{ms * 9 // 10}ms", "lock_timeout": f"{ms * 8 // 10}ms"}
 
-    def _check(self, seen: "asyncpg.Record", pid: int) -> None:
-        if seen["version"] < OLDEST_VERSION:
-            raise Refused(f"PostgreSQL is of version {seen['version']}: {OLDEST_VERSION} or newer is needed")
+    def check(self, seen: Mapping[str, object], pid: int) -> None:
+        """Raise PostgresRefused unless the server that was seen keeps what it has confirmed, and its sessions."""
+        if int(str(seen["version"])) < OLDEST_VERSION:
+            raise PostgresRefused(f"PostgreSQL is of version {seen['version']}: {OLDEST_VERSION} or newer is needed")
         if seen["pid"] != pid:
-            raise Refused("a pooler stands before PostgreSQL, which keeps no session locks: connect directly")
+            raise PostgresRefused("a pooler stands before PostgreSQL, which keeps no session locks: connect directly")
         for name in ("fsync", "full_page_writes"):
             if seen[name] != "on":
-                raise Refused(f"PostgreSQL has {name}={seen[name]}: a crash would lose what was confirmed; set it on")
+                raise PostgresRefused(
+                    f"PostgreSQL has {name}={seen[name]}: a crash would lose what was confirmed; set it on"
+                )
         self.has_standbys = bool(seen["standbys"])
 
 
-class Session:
+class PostgresSession:
     """One connection, which one call at a time uses, in the order in which they come."""
 
     def __init__(
         self,
-        server: Server,
+        server: PostgresServer,
         settings: Mapping[str, str],
         on_connected: Callable[[Connection], Awaitable[None]],
         *,
@@ -186,7 +189,7 @@ class Session:
         """The calls that wait or run."""
 
     async def run(self, work: Callable[[Connection], Awaitable[T]], seconds: float | None = None) -> T:
-        """Run a call on the connection, which is made if there is none. Raises Doubt, or Refused where it is made."""
+        """Run a call on the connection, which is made if there is none. Raises Doubt, PostgresRefused."""
         self.waiting += 1
         try:
             async with self._turn:

@@ -83,6 +83,12 @@ class Blocks:
                 self._bytes -= len(self._blocks.pop(each))
             self._last.pop(key, None)
 
+    def close(self) -> None:
+        """Finish what is fetched ahead, and fetch nothing more."""
+        if self._ahead is not None:
+            ahead, self._ahead = self._ahead, None
+            ahead.close()
+
     def _block(self, key: str, number: int, object_bytes: int) -> bytes:
         name = key, number
         while True:
@@ -126,7 +132,8 @@ class Blocks:
 
     def _look_ahead(self, key: str, numbers: range, object_bytes: int) -> None:
         """Fetch the next block if this reader seems to go on."""
-        if self._ahead is None:
+        ahead = self._ahead
+        if ahead is None:
             return
         following = numbers[-1] + 1
         with self._lock:
@@ -140,7 +147,7 @@ class Blocks:
                 return
             if name in self._blocks or name in self._fetching:
                 return
-        self._ahead.submit(lambda: self._fetch_ahead(key, following, object_bytes))
+        ahead.submit(lambda: self._fetch_ahead(key, following, object_bytes))
 
     def _fetch_ahead(self, key: str, number: int, object_bytes: int) -> None:
         with suppress(OSError):  # who reads it meets the error again, and tells of it

@@ -14,6 +14,8 @@ followed, which does no harm: readers are shown what the engine has applied.
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -114,9 +116,10 @@ def _made_again(files: ObjectFiles, entry: CatalogEntry, segment: Segment) -> Se
 class Catalog:
     """The segments of one broker's journal; every method but `prepare`, `replay` and `events` is the event loop's."""
 
-    def __init__(self, files: ObjectFiles) -> None:
-        """Begin with a catalog that is not known yet: `prepare` and `take` one."""
+    def __init__(self, files: ObjectFiles, fetches: int = 1) -> None:
+        """Begin without a catalog: `prepare` and `take` one. It fetches `fetches` indexes at a time."""
         self._files = files
+        self._fetches = fetches
         self.on_damage: Callable[[DamagedIndex], None] = lambda damage: None
         self.index = self._new_index()
         self.segments: list[Segment] = []
@@ -124,6 +127,8 @@ class Catalog:
         self.compacted: list[Segment] = []
         self.entries: dict[str, CatalogEntry] = {}
         """The present entries by key."""
+        self.snapshots: dict[int, int] = {}
+        """The positions of the snapshots, and the checksums of the groups that end there."""
         self.version = -1
         self.tail_from = 0
         self._by_key: dict[str, Segment] = {}
@@ -146,12 +151,13 @@ class Catalog:
     def prepare(self, seen: CatalogSeen) -> PreparedCatalog:
         """Open the segments that are new, which blocks; any thread may call. Raises OSError, JournalDamaged."""
         by_key = self._by_key
-        opened = {
-            each.key: open_entry(self._files, each)
-            for each in seen.entries
-            if each.kind is not Kind.SNAPSHOT and each.key not in by_key
-        }
-        return PreparedCatalog(seen, opened)
+        new = [each for each in seen.entries if each.kind is not Kind.SNAPSHOT and each.key not in by_key]
+        if min(self._fetches, len(new)) <= 1:
+            segments = [open_entry(self._files, each) for each in new]
+        else:
+            with ThreadPoolExecutor(min(self._fetches, len(new)), "exacta-indexes") as threads:
+                segments = list(threads.map(partial(open_entry, self._files), new))
+        return PreparedCatalog(seen, {entry.key: segment for entry, segment in zip(new, segments, strict=True)})
 
     def take(self, prepared: PreparedCatalog) -> None:
         """Find batches, from now on, where this catalog says that they are; raise JournalDamaged."""
@@ -184,6 +190,7 @@ class Catalog:
         gone = [entry for key, entry in self.entries.items() if key not in entries]
         self._by_key = {key: each for key, each in {**self._by_key, **opened}.items() if key in entries}
         self.entries, self.version, self.tail_from = entries, seen.version, seen.tail_from
+        self.snapshots = {each.end: each.last_checksum for each in seen.entries if each.kind is Kind.SNAPSHOT}
         self._files.show(entries.values())
         self._files.forget(gone)
 

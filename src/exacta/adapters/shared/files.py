@@ -109,6 +109,14 @@ class ObjectFiles:
         """See `Files.directory`."""
         return self.scratch.directory
 
+    def tell_damage(self, name: str, offset: int, reason: str) -> str:
+        """See `Files.tell_damage`."""
+        entry = self._entries.get(name) or self._indexes.get(name)
+        place = f"{name} of the tail" if entry is None else f"object {entry.key}"
+        return (
+            f"{place}, byte {offset}: {reason}. The store has lost or altered it; restore it from a copy of the store."
+        )
+
     # --- the catalog --------------------------------------------------------------------------------------------------
 
     def show(self, entries: Iterable[CatalogEntry]) -> None:

@@ -20,6 +20,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn
 
+from exacta.adapters.shared.alarm import Alarm
 from exacta.adapters.shared.groups import CheckedGroup, check_group
 from exacta.adapters.shared.journal import SharedJournal
 from exacta.adapters.shared.pulse import Pulse
@@ -29,8 +30,7 @@ from exacta.adapters.shared.steps import Step, Steps, call, call_in
 from exacta.adapters.shared.unproven import Contradiction, Unproven
 from exacta.ports.following import Delivered, Leader
 from exacta.ports.journal import Failed, JournalDamaged
-from exacta.ports.scheduler import Scheduler, TimerHandle
-from exacta.ports.shared import Claimed, Head, Kind, TailGroup
+from exacta.ports.shared import Appended, Claimed, Head, TailGroup
 
 logger = logging.getLogger(__name__)
 
@@ -40,42 +40,6 @@ CONTRADICTED_SECONDS = 1.0
 """For so long all that is read may contradict what was read before."""
 UNKNOWN_SECONDS = 1.0
 """A follower that has not reached the ledger for so long does not know who leads."""
-
-
-class Alarm:
-    """A sleep that a hint ends."""
-
-    def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler = scheduler
-        self._is_due = False
-        self._sleeper: Callable[[None], None] | None = None
-        self._timer: TimerHandle | None = None
-
-    def ring(self) -> None:
-        """End the sleep, or the next one at once."""
-        self._is_due = True
-        if self._sleeper is not None and self._timer is not None:
-            self._timer.cancel()
-            self._timer = self._scheduler.call_later(0, self._wake)
-
-    def sleep(self, seconds: float) -> Step[None]:
-        """Sleep, so long at most."""
-
-        def start(done: Callable[[None], None]) -> None:
-            self._sleeper = done
-            self._timer = self._scheduler.call_later(0 if self._is_due else seconds, self._wake)
-
-        return Step(start)
-
-    def _wake(self) -> None:
-        sleeper, self._sleeper, self._timer, self._is_due = self._sleeper, None, None, False
-        assert sleeper is not None
-        sleeper(None)
-
-    def stop(self) -> None:
-        """Wake nobody any more."""
-        if self._timer is not None:
-            self._timer.cancel()
 
 
 class SharedFollower(SharedLog):
@@ -100,6 +64,7 @@ class SharedFollower(SharedLog):
         self._alarm = Alarm(parts.scheduler)
         self._standby = Standby(parts.ledger, parts.elapsed_seconds, self._alarm.ring)
         self._led: Callable[[SharedJournal | Failed], None] = lambda result: None
+        self._await_round: list[Callable[[Failed | None], None]] = []
         self._leader: Leader | None = None
         self._on_leader: Callable[[], None] = lambda: None
         self._steps: Steps[SharedJournal] | None = None
@@ -123,6 +88,35 @@ class SharedFollower(SharedLog):
         self._deliver = deliver
         self._ledger.on_hint(self._alarm.ring)
         self._steps = Steps(self._follow(), self._hand_over, self._give_up)
+
+    def catch_up(self, done: Callable[[Failed | None], None]) -> None:
+        """See `Follower.catch_up`."""
+        if self._failure is not None:
+            self._call_soon(done, self._failure)
+            return
+        Steps(self._catch_up(), done, lambda error: done(Failed(str(error))))
+
+    async def _catch_up(self) -> Failed | None:
+        while True:
+            # A read alone could be answered by a database that another one has replaced.
+            confirmed = await call(self._ledger.confirm, 0 if self._head is None else self._head.epoch)
+            if isinstance(confirmed, Failed):
+                return confirmed
+            self._alarm.ring()
+            if (failed := await self._next_round()) is not None:
+                return failed
+            if isinstance(confirmed, Appended):
+                break
+        end = self._unproven.end
+        while self.position < min(end, self._unproven.end):
+            if (failed := await self._next_round()) is not None:
+                return failed
+        return None
+
+    def _next_round(self) -> Step[Failed | None]:
+        """Wait for the end of a round that begins later."""
+
+        return Step(lambda done: self._await_round.append(done))
 
     def lead(self, done: Callable[[SharedJournal | Failed], None]) -> None:
         """See `Follower.lead`."""
@@ -151,16 +145,23 @@ class SharedFollower(SharedLog):
 
     async def _follow(self) -> SharedJournal:
         while True:
+            waiting, self._await_round = self._await_round, []
             try:
                 head = await self.go_round()
-                journal = await self._take_lead(head) if self._standby.is_wanted else None
             except (LedgerAway, OSError) as error:
                 logger.info("the shared log cannot be followed for now: %s", error)
                 self._note_leader(None)
-                journal = None
-            if journal is not None:
-                return journal
+                self._end_round(waiting, Failed(str(error)))
+            else:
+                self._end_round(waiting, None)
+                if self._standby.is_wanted and (journal := await self._take_lead(head)) is not None:
+                    return journal
             await self._alarm.sleep(POLL_SECONDS)
+
+    @staticmethod
+    def _end_round(waiting: Sequence[Callable[[Failed | None], None]], result: Failed | None) -> None:
+        for done in waiting:
+            done(result)
 
     async def go_round(self) -> Head:
         """Take in what is proven to be durable by now; return the head that has said so.
@@ -170,10 +171,13 @@ class SharedFollower(SharedLog):
         while True:
             try:
                 head, has_more = await self._read_on()
+            except LedgerAway:
+                self._unproven.forget()  # the next answer may be another database's
+                raise
             except Contradiction as contradiction:
                 self._wait_out(contradiction)
-            self._contradicted_at = None
-            if not has_more:
+            if not has_more:  # else what was read again may be contradicted by what follows
+                self._contradicted_at = None
                 return head
 
     def _wait_out(self, contradiction: Contradiction) -> NoReturn:
@@ -218,14 +222,9 @@ class SharedFollower(SharedLog):
 
     def _check_end(self, head: Head) -> None:
         """Raise Contradiction if what was read to its end lacks what was durable."""
-        durable = max([self._parts.witness.position, *self._snapshots()])
+        durable = max([self._parts.witness.position, *self._parts.catalog.snapshots])
         if max(self._unproven.end, head.tail_from) < durable:
             raise Contradiction(f"the log ends at position {self._unproven.end}, and was durable up to {durable}")
-
-    def _snapshots(self) -> dict[int, int]:
-        """Return the positions of all snapshots, and the checksums of the groups that end there."""
-        entries = self._parts.catalog.entries.values()
-        return {each.end: each.last_checksum for each in entries if each.kind is Kind.SNAPSHOT}
 
     async def _read_tail(self, position: int, max_bytes: int = READ_BYTES) -> Sequence[TailGroup]:
         groups: Sequence[TailGroup] | Failed = await call(self._ledger.read_tail, position, max_bytes)
@@ -264,7 +263,7 @@ class SharedFollower(SharedLog):
 
     async def _take_in_proven(self, version: int = 0) -> None:
         catalog = self._parts.catalog
-        for position, checksum in self._snapshots().items():
+        for position, checksum in catalog.snapshots.items():
             self._unproven.vouch(position, checksum)
         taken = self._unproven.take()
         version = max([version, *(group.catalog for group in taken)])
@@ -306,13 +305,17 @@ class SharedFollower(SharedLog):
             return None  # another was faster, or nobody knows
         lost: list[Failed] = []
         pulse = Pulse(self._ledger, self._parts.scheduler, claimed.epoch, self.position, lost.append)
+        is_ready = False
         try:
             await self._read_rest(claimed.epoch)
-        except BaseException:
-            pulse.stop()
-            self._ledger.resign(claimed.epoch)
-            raise
-        if lost:
+            is_ready = not lost
+        except (LedgerAway, OSError) as error:
+            logger.info("the lead of the shared log was taken, and is given up: %s", error)
+        finally:
+            if not is_ready:
+                pulse.stop()
+                self._ledger.resign(claimed.epoch)
+        if not is_ready:
             return None
         pulse.reach(self.position)
         self._parts.loader.end()
@@ -338,12 +341,14 @@ class SharedFollower(SharedLog):
                 await self._read_objects(head)
 
     def _hand_over(self, journal: SharedJournal) -> None:
+        self._end_round(self._await_round, Failed("this broker leads now"))
         self._led(journal)
 
     def _give_up(self, error: Exception) -> None:
         if not isinstance(error, JournalDamaged):
             logger.error("following the shared log failed", exc_info=error)
         failure = Failed(str(error))
+        self._end_round(self._await_round, failure)
         self._fail(failure)
         if self._standby.is_wanted:
             self._led(failure)

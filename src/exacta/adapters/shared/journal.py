@@ -9,14 +9,27 @@ A leader draws a new mark for its first group, and whenever a segment is full: a
 mark.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from exacta.adapters.local.format import MARK_BYTES
 from exacta.adapters.local.framing import PlacedRows, frame, pack_group
 from exacta.adapters.shared.pulse import Pulse, superseded
 from exacta.adapters.shared.shared_log import Parts, SharedLog
-from exacta.ports.journal import AppendResult, Buffer, Conflict, Failed, GroupAppended, JournalEntries
+from exacta.adapters.shared.space import SharedSpace
+from exacta.ports.compaction import Compact
+from exacta.ports.journal import (
+    AppendResult,
+    Buffer,
+    Cleaned,
+    CompactionOrder,
+    Conflict,
+    Failed,
+    Fold,
+    GroupAppended,
+    JournalEntries,
+    Room,
+)
 from exacta.ports.shared import Appended, Superseded, TailGroup
 
 Done = Callable[[AppendResult], None]
@@ -29,6 +42,8 @@ class _InFlight(NamedTuple):
     previous_checksum: int
     checksum: int
     rows: Sequence[PlacedRows]
+    events: int
+    begins_segment: bool
     done: Done
     confirmed: Sequence[Done]
 
@@ -46,7 +61,24 @@ class SharedJournal(SharedLog):
         self._pulse = pulse
         pulse.lost = self._fail
         self._mark: bytes | None = None
-        self._wants_seal = False
+        self._space = SharedSpace(
+            parts.files,
+            parts.catalog,
+            parts.reader,
+            parts.tail,
+            parts.ledger,
+            epoch=epoch,
+            new_job_runner=parts.new_job_runner,
+            new_worker=parts.new_worker,
+            post=parts.post,
+            call_later=parts.scheduler.call_later,
+            on_lost=self._fail,
+            on_damage=lambda damage: self._fail(Failed(str(damage))),
+            segment_bytes=parts.limits.segment_bytes,
+            snapshot_events=parts.limits.snapshot_events,
+            tail_bytes=parts.limits.tail_bytes,
+        )
+        self._space.begin()
         self._in_flight: _InFlight | None = None
         self._unconfirmed: list[Done] = []
         self._is_confirming = False
@@ -67,7 +99,8 @@ class SharedJournal(SharedLog):
         if not entries:
             raise ValueError("an append needs entries: all is durable")
         framed = frame(entries, position, self._index.last_offset)
-        mark = self._next_mark()
+        begins_segment = self._mark is None or self._tail.growing is None or self._space.wants_seal
+        mark = self._parts.files.random_bytes(MARK_BYTES) if begins_segment or self._mark is None else self._mark
         previous_checksum = self._checksum or 0
         buffers, _, checksum = pack_group(
             mark,
@@ -80,19 +113,14 @@ class SharedJournal(SharedLog):
             unsynced=False,
         )
         body = b"".join(buffers)
-        self._mark, self._wants_seal = mark, False
+        self._mark = mark
         waiting, self._unconfirmed = self._unconfirmed, []
-        self._in_flight = _InFlight(body, previous_checksum, checksum, framed.rows, done, waiting)
+        self._in_flight = _InFlight(
+            body, previous_checksum, checksum, framed.rows, len(entries), begins_segment, done, waiting
+        )
         catalog = self._parts.catalog.version
         self._ledger.append(TailGroup(position, framed.end, self.epoch, position, catalog, body), self._answered)
         return framed.end
-
-    def _next_mark(self) -> bytes:
-        growing = self._tail.growing
-        is_full = growing is None or growing.end - growing.base >= self._parts.segment_bytes
-        if self._mark is None or is_full or self._wants_seal:
-            return self._parts.files.random_bytes(MARK_BYTES)
-        return self._mark
 
     def _answered(self, answer: Appended | Superseded | Failed) -> None:
         in_flight, self._in_flight = self._in_flight, None
@@ -101,6 +129,7 @@ class SharedJournal(SharedLog):
         if isinstance(answer, Appended):
             self._take_in(in_flight.previous_checksum, in_flight.checksum, in_flight.body, in_flight.rows)
             self._pulse.appended(self.position)
+            self._space.appended(in_flight.events, began_segment=in_flight.begins_segment)
             result = GroupAppended(self.position)
         if self._is_closing:
             self._end()
@@ -155,15 +184,73 @@ class SharedJournal(SharedLog):
 
         self._ledger.confirm(self.epoch, answered)
 
+    # --- snapshots and space -----------------------------------------------------------------------------------------
+
+    @property
+    def wants_snapshot(self) -> bool:
+        """See `JournalSnapshots.wants_snapshot`."""
+        return self._space.wants_snapshot
+
+    def save_snapshot(self, blob: bytes, position: int, done: Callable[[Failed | None], None] | None = None) -> None:
+        """See `JournalSnapshots.save_snapshot`."""
+        if position != self.position or self._in_flight is not None or self._failure is not None:
+            raise ValueError(f"position {position} is not a position of a durable journal")
+        self._space.save_snapshot(blob, position, done)
+
+    def fold_snapshot(self, fold: Fold, done: Callable[[Failed | None], None]) -> None:
+        """See `JournalSnapshots.fold_snapshot`."""
+        self._space.fold_snapshot(fold, self.position, done)
+
+    def clean(self, floors: Mapping[int, int], done: Callable[[Cleaned | Failed], None]) -> None:
+        """See `JournalSpace.clean`."""
+        self._space.clean(floors, done)
+
+    @property
+    def room(self) -> Room | None:
+        """See `JournalSpace.room`."""
+        return self._space.room
+
+    @property
+    def watches_room(self) -> bool:
+        """See `JournalSpace.watches_room`."""
+        return self._space.watches_room
+
+    def measure_room(self, done: Callable[[], None]) -> None:
+        """See `JournalSpace.measure_room`."""
+        self._space.measure_room(done)
+
+    def seal(self) -> None:
+        """See `JournalSpace.seal`."""
+        self._space.seal()
+
+    def sealed_to(self, stream: int) -> int:
+        """See `JournalSpace.sealed_to`."""
+        return self._space.sealed_to(stream)
+
+    def compactable(self, stream: int, end_offset: int) -> tuple[int, int]:
+        """See `JournalSpace.compactable`."""
+        return self._space.compactable(stream, end_offset)
+
+    def compact(
+        self,
+        orders: Sequence[CompactionOrder],
+        floors: Mapping[int, int],
+        rewriter: Compact,
+        done: Callable[[Failed | None], None],
+    ) -> None:
+        """See `JournalSpace.compact`."""
+        self._space.compact(orders, floors, rewriter, done)
+
     # --- the beginning and the end ------------------------------------------------------------------------------------
 
     def replay(self) -> tuple[bytes | None, Iterator[bytes]]:
-        """See `Journal.replay`: whoever has this journal has followed the log before."""
+        """See `Journal.replay`: it is not to be called, since the log was followed before."""
         raise AssertionError("a journal that a follower hands out is not replayed")
 
     def close(self) -> None:
         """See `JournalReader.close`: an append in flight is finished first, and nobody is waited for."""
         self._pulse.stop()
+        self._space.close()
         self._is_closing = True
         if self._in_flight is None:
             self._end()

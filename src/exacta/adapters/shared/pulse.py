@@ -12,7 +12,7 @@ QUIET_SECONDS = 0.01
 HINT_SECONDS = 0.005
 """A hint costs the database more than an append, so that followers get one for many."""
 MOST_UNHEARD = 5
-"""A leader that has heard nothing from the ledger for so many beats gives up: others have taken it for dead by then."""
+"""A leader that has heard nothing from the ledger for this many beats gives up: others take it for dead by then."""
 
 
 class Pulse:

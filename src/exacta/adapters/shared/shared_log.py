@@ -9,16 +9,19 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
+from exacta.adapters.local.child_process import JobRunner
 from exacta.adapters.local.format import MARK_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader
 from exacta.adapters.local.framing import PlacedRows
 from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.journal_reader import LocalJournalReader
-from exacta.adapters.local.reading import Reader, assemble, plan
-from exacta.adapters.local.worker import Jobs
+from exacta.adapters.local.reading import Run, assemble, plan
+from exacta.adapters.local.worker import Jobs, NewWorker
 from exacta.adapters.shared.blocks import Gone
 from exacta.adapters.shared.catalog import Catalog
 from exacta.adapters.shared.catalog_loader import CatalogLoader
 from exacta.adapters.shared.files import ObjectFiles
+from exacta.adapters.shared.reading import ObjectReader
+from exacta.adapters.shared.space import SEGMENT_BYTES, SNAPSHOT_EVENTS, TAIL_BYTES
 from exacta.adapters.shared.steps import Step, Steps, call
 from exacta.adapters.shared.tail import Tail, TailSegment
 from exacta.ports.journal import Buffer, Extent, Failed
@@ -51,6 +54,17 @@ class Witness(Struct):
             self.position, self.checksum = position, checksum
 
 
+class Limits(Struct, frozen=True, kw_only=True):
+    """What a leader goes by."""
+
+    segment_bytes: int = SEGMENT_BYTES
+    """A segment of the tail is sealed once it has so much."""
+    snapshot_events: int = SNAPSHOT_EVENTS
+    """After this many events a snapshot is wanted."""
+    tail_bytes: int = TAIL_BYTES
+    """The tail may have so much while nothing can be offloaded."""
+
+
 class Parts(Struct, frozen=True, kw_only=True):
     """What a follower hands on to the journal that takes its place."""
 
@@ -63,11 +77,13 @@ class Parts(Struct, frozen=True, kw_only=True):
     catalog: Catalog
     loader: CatalogLoader
     tail: Tail
-    reader: Reader
+    reader: ObjectReader
     worker: Jobs
-    """Does what blocks and takes long, one after the other."""
+    """Fetches indexes."""
     witness: Witness
-    segment_bytes: int
+    new_worker: NewWorker
+    new_job_runner: Callable[[], JobRunner]
+    limits: Limits
 
     def post(self, callback: Callable[..., None], *arguments: object) -> None:
         """Run a callback on the event loop, from any thread."""
@@ -78,6 +94,7 @@ class Parts(Struct, frozen=True, kw_only=True):
         self.loader.end()
         self.reader.close()
         self.worker.close()
+        self.files.blocks.close()
         self.ledger.close()
         self.files.unlock()
 
@@ -142,13 +159,9 @@ class SharedLog(LocalJournalReader):
         failed = await call(parts.loader.load)
         if failed is not None:
             raise LedgerAway(failed.reason)
-        self.catalog_taken()
+        self._tail.drop_before(parts.catalog.tail_from)
         if parts.catalog.version < version:
             raise LedgerAway(f"the catalog is at version {parts.catalog.version}, and {version} is asked for")
-
-    def catalog_taken(self) -> None:
-        """Forget what of the tail is in objects by now."""
-        self._tail.drop_before(self._parts.catalog.tail_from)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -195,29 +208,24 @@ class SharedLog(LocalJournalReader):
 
     async def _read(self, extents: Sequence[Extent], in_tail: Sequence[TailSegment | None]) -> list[Buffer | Failed]:
         await Step[None](lambda done: self._call_soon(done, None))
-        results: list[Buffer | Failed] = []
-        for extent, segment in zip(extents, in_tail, strict=True):
-            results.append(
-                await (self._read_object(extent) if segment is None else self._read_of_tail(extent, segment))
-            )
-        return results
+        both = zip(extents, in_tail, strict=True)
+        return [await self._read_one(extent, segment) for extent, segment in both]
 
-    async def _read_object(self, extent: Extent) -> Buffer | Failed:
-        return (await call(self._reader.read, [extent]))[0]
-
-    async def _read_of_tail(self, extent: Extent, in_tail: TailSegment) -> Buffer | Failed:
+    async def _read_one(self, extent: Extent, in_tail: TailSegment | None) -> Buffer | Failed:
         segment, runs = plan(extent)
         try:
-            buffers = [
-                _joined(await self._tail.pieces(in_tail, segment.base + run.offset - SEGMENT_HEADER_BYTES, run.size))
-                for run in runs
-            ]
+            if in_tail is not None:
+                return assemble(runs, [await self._run_of_tail(segment.base, in_tail, run) for run in runs])
         except Gone as error:
-            # It has become an object meanwhile, and the index says so as soon as the catalog is loaded.
-            return Failed(str(error)) if segment.index is None else await self._read_object(extent)
+            if segment.index is None:
+                return Failed(str(error))
+            # It has become an object meanwhile, and the batches lie where they did.
         except OSError as error:
             return Failed(str(error))
-        return assemble(runs, buffers)
+        return (await call(self._reader.read, [extent]))[0]
+
+    async def _run_of_tail(self, base: int, in_tail: TailSegment, run: Run) -> Buffer:
+        return _joined(await self._tail.pieces(in_tail, base + run.offset - SEGMENT_HEADER_BYTES, run.size))
 
 
 def _joined(pieces: Sequence[Buffer]) -> Buffer:

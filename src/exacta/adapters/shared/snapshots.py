@@ -5,7 +5,7 @@ and in files that hold the tail. It becomes an object, and one change of the cat
 too many.
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from exacta.adapters.local.format import SEGMENT_SUFFIX, SegmentId, file_name, pack_segment_header
@@ -85,10 +85,11 @@ class SharedSnapshots:
 
     async def _save(self, blob: bytes, position: int) -> None:
         key = self._new_key(position)
+        checksums = self._checksums([position])
         await self._background.changes.intend([key])
         store = self._background.files.store
         entry = await self._background.on_worker(lambda: publishing.publish_snapshot(store, blob, position, key))
-        await self._register([entry])
+        await self._register([entry], checksums)
 
     async def _fold(self, fold: Fold, position: int) -> None:
         background = self._background
@@ -96,6 +97,7 @@ class SharedSnapshots:
         growing = self._tail.growing
         sealed_to = self._catalog.tail_from if growing is None else growing.base
         targets = sorted({min(sealed_to, position), position})
+        checksums = self._checksums(targets)
         bases = await self._write_tail(begin, position)
         names = [file_name(base, SEGMENT_SUFFIX) for base in bases]
         ids = [each.id for each in self._catalog.segments if each.index is not None]
@@ -112,7 +114,7 @@ class SharedSnapshots:
             entries = await background.run(publishing.publish_snapshots, made)
         finally:
             await background.discard([name for name, _ in folded])
-        await self._register(entries)
+        await self._register(entries, checksums)
 
     async def _write_tail(self, begin: int, position: int) -> list[int]:
         """Write what the tail has from `begin` to `position` into files, which a job finds; return their bases."""
@@ -131,8 +133,14 @@ class SharedSnapshots:
     def _new_key(self, position: int) -> str:
         return self._background.changes.new_key("snapshots", f"{position:020d}")
 
-    async def _register(self, entries: Sequence[CatalogEntry]) -> None:
+    def _checksums(self, positions: Sequence[int]) -> Mapping[int, int]:
+        """Return the checksums of the groups that end there: snapshots bear witness of what was durable."""
+        before = self._catalog.last_checksum  # of the last group before the tail
+        return {at: self._tail.checksum_before(at) or before or 0 for at in positions}
+
+    async def _register(self, made_now: Sequence[CatalogEntry], checksums: Mapping[int, int]) -> None:
         """Let these be snapshots, and remove those that are too many, or of the same positions."""
+        entries = [each._replace(last_checksum=checksums[each.end]) for each in made_now]
         made = {each.end for each in entries}
         others = [each for each in self._kept() if each.end not in made]
         left = sorted([*(each.end for each in others), *made])[-snapshot_files.KEPT :]

@@ -6,7 +6,7 @@ ledger, by the event loop (`pieces`, `buffers`). Threads see memory alone (`size
 """
 
 import errno
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Sequence
 
@@ -31,7 +31,24 @@ class TailSegment:
         self.bodies: list[Buffer | None] = []
         """The groups' bytes; None: they are no longer in memory."""
         self.end = header.base
-        self.last_checksum = header.previous_checksum
+        self._checksums = [header.previous_checksum]
+        """The checksum before the first group, and those of the groups."""
+
+    def add(self, body: Buffer, checksum: int) -> None:
+        """Add a group."""
+        self.bodies.append(body)
+        self._checksums.append(checksum)
+        self.positions.append(self.end)
+        self.end += len(body)
+
+    @property
+    def last_checksum(self) -> int:
+        """The checksum of the last group so far."""
+        return self._checksums[-1]
+
+    def checksum_before(self, position: int) -> int:
+        """Return the checksum of the group that ends at `position`."""
+        return self._checksums[bisect_left(self.positions, position)]
 
     @property
     def base(self) -> int:
@@ -83,10 +100,7 @@ class Tail:
         """Add a group to the segment that grows."""
         segment = self.growing
         assert segment is not None
-        segment.bodies.append(body)
-        segment.positions.append(segment.end)
-        segment.end += len(body)
-        segment.last_checksum = checksum
+        segment.add(body, checksum)
         self._oldest.append((segment, len(segment.bodies) - 1))
         self._in_memory += len(body)
         while self._in_memory > self._memory_bytes:
@@ -118,6 +132,11 @@ class Tail:
     def segments(self) -> Sequence[TailSegment]:
         """All segments of the tail, oldest first."""
         return list(self._segments.values())
+
+    def checksum_before(self, position: int) -> int | None:
+        """Return the checksum of the group that ends at `position`; None: the tail does not know."""
+        found = [each for each in self._segments.values() if each.base <= position <= each.end]
+        return found[0].checksum_before(position) if found else None
 
     @property
     def sealed(self) -> Sequence[TailSegment]:

@@ -51,9 +51,15 @@ class Unproven:
         self._durable = max([self._durable, *ends])
 
     def vouch(self, position: int, checksum: int) -> None:
-        """Hear from the catalog that the log is durable up to the end of a group with this checksum."""
-        if any((group.end, group.checksum) == (position, checksum) for group in self._groups):
-            self._durable = max(self._durable, position)
+        """Hear from a snapshot that the log is durable up to the end of the group with this checksum.
+
+        Raises Contradiction if another group ends there.
+        """
+        for group in self._groups:
+            if group.end == position:
+                if group.checksum != checksum:
+                    raise Contradiction(f"the group at position {group.position} is another than a snapshot has seen")
+                self._durable = max(self._durable, position)
 
     def prove_all(self) -> None:
         """Take all groups for durable."""

@@ -205,8 +205,9 @@ HANDLER = Handler(
         Inside(Operation.DESCRIBE, ResourceKind.CLUSTER),
     ),
     at_follower=by_request(
-        "It describes what it has followed, and creates nothing. For a topic that the leader would create it says "
-        "LEADER_NOT_AVAILABLE and ends the connection, so that the client asks another broker."
+        "It answers once it has caught up with the leader, and creates nothing. For a topic that the leader would "
+        "create it says LEADER_NOT_AVAILABLE and ends the connection, so that the client asks another broker.",
+        catches_up=True,
     ),
     handle=handle,
     parts=(Parts("topics", "topics", most=100, repeats=Repeats.LEFT_OUT),),

@@ -7,7 +7,7 @@ from exacta.core.values.acl import Pattern, ResourceKind
 from exacta.front.broker import Broker
 from exacta.front.turns import Steps
 from exacta.kafka.acl_words import KINDS, NO_AUTHORIZER, PATTERNS, NotPossible, filter_of, numbers_of
-from exacta.kafka.at_follower import SERVES
+from exacta.kafka.at_follower import CATCHES_UP
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.listing import MANY
@@ -55,6 +55,6 @@ HANDLER = Handler(
     ApiKey.DESCRIBE_ACLS,
     versions=(1, 3),
     needs=(Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),),
-    at_follower=SERVES,
+    at_follower=CATCHES_UP,
     handle=handle,
 )

@@ -4,7 +4,7 @@ from exacta.core.commands import CreateAcls
 from exacta.core.values.acl import Acl, ResourceKind
 from exacta.front.broker import Broker
 from exacta.kafka.acl_words import NO_AUTHORIZER, NotPossible, acl_of
-from exacta.kafka.at_follower import NOT_CONTROLLER
+from exacta.kafka.at_follower import NOT_CONTROLLER_ELSEWHERE
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole
@@ -50,7 +50,7 @@ HANDLER = Handler(
     ApiKey.CREATE_ACLS,
     versions=(1, 3),
     needs=(Whole(Operation.ALTER, ResourceKind.CLUSTER),),
-    at_follower=NOT_CONTROLLER,
+    at_follower=NOT_CONTROLLER_ELSEWHERE,
     handle=handle,
     parts=(Parts("creations", "results", "resource_name"),),
 )

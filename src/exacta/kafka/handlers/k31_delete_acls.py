@@ -5,7 +5,7 @@ from exacta.core.replies import AclsDeletedReply
 from exacta.core.values.acl import Acl, AclFilter, ResourceKind
 from exacta.front.broker import Broker
 from exacta.kafka.acl_words import KINDS, NO_AUTHORIZER, PATTERNS, NotPossible, filter_of, numbers_of
-from exacta.kafka.at_follower import NOT_CONTROLLER
+from exacta.kafka.at_follower import NOT_CONTROLLER_ELSEWHERE
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole
@@ -72,7 +72,7 @@ HANDLER = Handler(
     ApiKey.DELETE_ACLS,
     versions=(1, 3),
     needs=(Whole(Operation.ALTER, ResourceKind.CLUSTER),),
-    at_follower=NOT_CONTROLLER,
+    at_follower=NOT_CONTROLLER_ELSEWHERE,
     handle=handle,
     parts=(
         Parts("filters", "filter_results", "resource_name_filter", most=MOST_FILTERS, most_in_all=MOST_FILTERS_IN_ALL),

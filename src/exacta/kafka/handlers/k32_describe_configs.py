@@ -11,7 +11,7 @@ from exacta.config.topic import TOPIC_CONFIGS, ConfigType
 from exacta.config.topic_values import values_of
 from exacta.front.broker import Broker
 from exacta.kafka import loggers
-from exacta.kafka.at_follower import SERVES
+from exacta.kafka.at_follower import CATCHES_UP
 from exacta.kafka.config_source import BROKER_LOGGER_SOURCE, SOURCE_NUMBERS, ResourceType, configured
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -162,7 +162,7 @@ HANDLER = Handler(
     ApiKey.DESCRIBE_CONFIGS,
     versions=(1, 4),
     needs=NEEDS,
-    at_follower=SERVES,
+    at_follower=CATCHES_UP,
     handle=handle,
     parts=(divided_by(NEEDS[0], most=50, repeats=Repeats.LEFT_OUT),),
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from exacta.core.queries.log_dirs import Places, all_places, staged_bytes
 from exacta.front.broker import Broker
 from exacta.front.disk_space import DiskSpace, ask_disk_space
-from exacta.kafka.at_follower import SERVES
+from exacta.kafka.at_follower import CATCHES_UP
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.listing import describe_all
@@ -71,7 +71,7 @@ HANDLER = Handler(
     ApiKey.DESCRIBE_LOG_DIRS,
     versions=(1, 5),
     needs=(Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),),
-    at_follower=SERVES,
+    at_follower=CATCHES_UP,
     handle=handle,
     always_plain=True,  # before version 3 an empty answer says it, as in Apache Kafka
 )

@@ -6,7 +6,7 @@ from exacta.core.queries.quotas import all_quotas
 from exacta.core.values.quotas import EntityType, QuotaEntity, QuotaKey
 from exacta.front.broker import Broker
 from exacta.front.turns import Steps
-from exacta.kafka.at_follower import SERVES
+from exacta.kafka.at_follower import CATCHES_UP
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.listing import MANY
@@ -92,7 +92,7 @@ HANDLER = Handler(
     ApiKey.DESCRIBE_CLIENT_QUOTAS,
     versions=(0, 1),
     needs=(Whole(Operation.DESCRIBE_CONFIGS, ResourceKind.CLUSTER),),
-    at_follower=SERVES,
+    at_follower=CATCHES_UP,
     handle=handle,
     refusal={"entries": None},
 )

@@ -6,7 +6,7 @@ from functools import partial
 from exacta.core.queries.access import Mechanisms, scram_mechanisms, scram_users
 from exacta.front.broker import Broker
 from exacta.front.turns import Steps
-from exacta.kafka.at_follower import SERVES
+from exacta.kafka.at_follower import CATCHES_UP
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.listing import MANY
@@ -62,7 +62,7 @@ HANDLER = Handler(
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
     versions=(0, 0),
     needs=(Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),),
-    at_follower=SERVES,
+    at_follower=CATCHES_UP,
     handle=handle,
     parts=(Parts("users", "results", repeats=Repeats.REFUSED),),
 )

@@ -3,7 +3,7 @@
 from exacta.core.queries.topic_lists import topic_names
 from exacta.core.queries.topics import TopicShape, topic_shape
 from exacta.front.broker import Broker
-from exacta.kafka.at_follower import SERVES
+from exacta.kafka.at_follower import CATCHES_UP
 from exacta.kafka.config_source import ResourceType
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -52,6 +52,6 @@ HANDLER = Handler(
     ApiKey.LIST_CONFIG_RESOURCES,
     versions=(0, 1),
     needs=(Whole(Operation.DESCRIBE_CONFIGS, ResourceKind.CLUSTER),),
-    at_follower=SERVES,
+    at_follower=CATCHES_UP,
     handle=handle,
 )

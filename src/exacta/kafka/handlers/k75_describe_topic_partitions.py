@@ -10,7 +10,7 @@ from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
 from exacta.front.turns import Steps
 from exacta.kafka.access import allows
-from exacta.kafka.at_follower import SERVES
+from exacta.kafka.at_follower import CATCHES_UP
 from exacta.kafka.authorized_operations import on_topic
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -110,6 +110,6 @@ HANDLER = Handler(
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     versions=(0, 0),
     needs=(Inside(Operation.DESCRIBE, ResourceKind.TOPIC),),
-    at_follower=SERVES,
+    at_follower=CATCHES_UP,
     handle=handle,
 )

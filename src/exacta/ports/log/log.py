@@ -100,8 +100,8 @@ class Log(Protocol):
     def catch_up(self, done: Callable[[], None]) -> None:
         """Call back once this broker knows all that was decided before this call; nobody is called if that fails.
 
-        A leader calls back at once. At a follower, what is looked up then is not behind any earlier answer of
-        another broker.
+        Where one broker writes the log it calls back at once, and a leader confirms that it leads. At a follower, what
+        is looked up then is not behind any earlier answer of another broker.
         """
 
     def read(self, view: View[T], done: Callable[[T], None]) -> int:

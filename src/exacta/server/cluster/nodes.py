@@ -29,6 +29,8 @@ ANNOUNCE_EVERY: Final = 4
 PATIENCE: Final = 4
 """The ticks without an answer after which a broker is out of touch: a second."""
 LIVES_MS: Final = 5_000
+SEEN_S: Final = 2 * TICK_S
+"""After this time the other brokers have read of one that has announced itself."""
 ENTRY_TICKS: Final = 4 * 15
 """The ticks for which a broker asks for its node id, while another instance has it: fifteen seconds."""
 

@@ -1,0 +1,1 @@
+"""Several brokers in one world: what they share, what lies between, and the faults of both."""

@@ -1,0 +1,153 @@
+"""A world of brokers that share nothing but a log: a seed, and all that follows from it.
+
+It is for the protocols of the shared log alone: who leads, what is durable, what a follower shows, what an answer may
+rest on. There is no engine, and what is appended means nothing. So a world takes a fraction of a second.
+
+    python -m simulation.cluster.log_world [FIRST_SEED] [SEEDS]
+"""
+
+import asyncio
+import logging
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from exacta.adapters.shared.shared_log import Limits
+from simulation.chance import dice
+from simulation.clock import WallClock
+from simulation.cluster.history import LogHistory
+from simulation.cluster.member import Member
+from simulation.cluster.nemesis import Nemesis
+from simulation.cluster.storage import SharedStorage
+from simulation.loop import NothingHappens, SimulatedLoop
+from simulation.trace import Trace
+
+FAULTY_SECONDS = (10.0, 60.0)
+PATIENCE_SECONDS = 90.0
+"""So long after the last fault everybody has followed the log, and somebody leads it."""
+MAX_VIOLATIONS = 10
+
+
+class LogVerdict(NamedTuple):
+    """The result of a world."""
+
+    seed: int
+    violations: list[str]
+    digest: str
+    acknowledged: int
+    counts: Counter[str]
+    faults: Counter[str]
+    last_lines: list[str]
+
+
+class LogWorld:
+    """One world, run by `run`."""
+
+    def __init__(self, seed: int, write: Callable[[str], None] | None = None) -> None:
+        self.seed = seed
+        self.violations: list[str] = []
+        self.loop = SimulatedLoop()
+        self.trace = Trace(self.loop.time, write)
+        self.history = LogHistory(self.complain)
+        chance = dice(seed, "log world")
+        clock = WallClock(self.loop)
+        node_ids = range(1, 1 + chance.choice([2, 3, 3, 4]))
+        self.storage = SharedStorage(self.loop, self.trace, dice(seed, "storage"), clock.now_ms, node_ids)
+        limits = Limits(
+            segment_bytes=chance.choice([2_000, 20_000, 1 << 26]), snapshot_events=chance.choice([20, 200, 100_000])
+        )
+        self.members = {
+            node_id: Member(
+                node_id,
+                self.loop,
+                self.trace,
+                dice(seed, "member", node_id),
+                self.storage,
+                self.history,
+                limits,
+                self.complain,
+            )
+            for node_id in node_ids
+        }
+        self._faulty_seconds = chance.uniform(*FAULTY_SECONDS)
+        self._nemesis = Nemesis(
+            dice(seed, "nemesis"), self.loop, self.trace, self.storage, self.members, _jump(clock, dice(seed, "clock"))
+        )
+
+    def complain(self, violation: str) -> None:
+        """Note what must not be."""
+        self.trace.note("violation", violation)
+        if len(self.violations) < MAX_VIOLATIONS:
+            self.violations.append(violation)
+
+    def run(self) -> LogVerdict:
+        """Let it happen."""
+        self.loop.set_exception_handler(lambda loop, context: self.complain(f"loop: {context}"))
+        try:
+            self.loop.run_until_complete(self._plot())
+        except NothingHappens:
+            self.complain("liveness: everybody waits for ever")
+        finally:
+            self.loop.close()
+        counts: Counter[str] = Counter()
+        for member in self.members.values():
+            counts += member.counts
+        return LogVerdict(
+            self.seed,
+            self.violations,
+            self.trace.digest,
+            self.history.acknowledged,
+            counts,
+            self.trace.faults,
+            list(self.trace.last_lines),
+        )
+
+    async def _plot(self) -> None:
+        for member in self.members.values():
+            member.start()
+        await self._nemesis.run(self._faulty_seconds)
+        before = self.history.acknowledged
+        end = self.loop.time() + PATIENCE_SECONDS
+        while not self.violations and not self._is_well(before):
+            if self.loop.time() > end:
+                seen = {name: len(member.seen) for name, member in self.members.items()}
+                self.complain(f"liveness: of {len(self.history.durable)} events the brokers have seen {seen}")
+            await asyncio.sleep(0.1)
+
+    def _is_well(self, before: int) -> bool:
+        """Say whether events were acknowledged since, one broker leads, and each has seen what was there just now."""
+        enough = self.history.acknowledged >= before + 20
+        return enough and all(len(each.seen) >= before + 20 for each in self.members.values())
+
+
+def _jump(clock: WallClock, chance: random.Random) -> Callable[[int], None]:
+    def jump(_: int) -> None:
+        clock.skew_ms = chance.randint(-60_000, 60_000)
+
+    return jump
+
+
+def run_worlds(first_seed: int, seeds: int) -> str:
+    """Run worlds one after another, and say what they came to."""
+    totals: Counter[str] = Counter()
+    faults: Counter[str] = Counter()
+    lines: list[str] = []
+    for seed in range(first_seed, first_seed + seeds):
+        verdict = LogWorld(seed, _write if seeds == 1 else None).run()
+        totals += verdict.counts + Counter(acknowledged=verdict.acknowledged)
+        faults += verdict.faults
+        if verdict.violations:
+            lines += [f"world {seed}:", *(f"  {violation}" for violation in verdict.violations)]
+    return "\n".join([*lines, f"{seeds} worlds; {dict(totals)}; faults: {dict(faults)}"])
+
+
+def _write(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+
+
+if __name__ == "__main__":
+    logging.disable()
+    numbers = [int(each) for each in sys.argv[1:]]
+    _write(run_worlds(*(numbers + [0, 10][len(numbers) :])))

@@ -1,0 +1,58 @@
+"""The founding of a cluster: its id and the secret of its logins are one for all brokers, and no part of the log.
+
+A broker alone keeps both in files of its data directory. Here the first broker draws them, and the ledger keeps them.
+From the secret follow the salts that users are shown who do not exist (else two brokers would show two, and tell that
+there is no such user), and the token that makes the first user: a client may ask any broker, and the leader makes it.
+"""
+
+import base64
+import hashlib
+import hmac
+import secrets
+import uuid
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from exacta.server.errors import ServerError
+
+_SECRET_BYTES: Final = 32
+
+
+class Founded(Struct, frozen=True, kw_only=True):
+    """The founding record of a cluster. Fields are only added, with defaults."""
+
+    cluster_id: str
+    secret: bytes
+
+    def __repr__(self) -> str:
+        """Show no secret."""
+        return f"Founded({self.cluster_id})"
+
+    @property
+    def login_secret(self) -> bytes:
+        """The secret from which unknown users get their salts."""
+        return self._derived(b"logins")
+
+    @property
+    def first_user_token(self) -> str:
+        """The text of the token that makes the first user, at every broker."""
+        return base64.urlsafe_b64encode(self._derived(b"first user")).rstrip(b"=").decode()
+
+    def _derived(self, purpose: bytes) -> bytes:
+        return hmac.digest(self.secret, purpose, hashlib.sha256)
+
+
+def draw() -> bytes:
+    """Return a record for a new cluster."""
+    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    return msgspec.json.encode(Founded(cluster_id=cluster_id, secret=secrets.token_bytes(_SECRET_BYTES)))
+
+
+def read(record: bytes) -> Founded:
+    """Read a record. Raises ServerError."""
+    try:
+        return msgspec.json.decode(record, type=Founded)
+    except msgspec.DecodeError as error:
+        raise ServerError(f"the database holds a cluster that this version cannot read: {error}") from error

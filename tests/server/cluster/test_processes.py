@@ -1,0 +1,82 @@
+"""Processes of `exacta serve --postgres` over a real PostgreSQL: the one that leads is killed, and another goes on."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.adapters import real_postgres
+from tests.server.cluster.test_server import Writer, values
+from tests.waiting import wait_until
+
+SECONDS = 30
+
+
+class Process:
+    """One broker; its log is in a file."""
+
+    def __init__(self, node_id: int, folder: Path, postgres: str, schema: str, at: str = "127.0.0.1:0") -> None:
+        self.log = folder / f"log of {node_id}"
+        with open(self.log, "w") as log:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "exacta.cli", "serve", "--postgres", postgres, "--node-id", str(node_id)),
+                    *("--data", str(folder / str(node_id)), "--listen", at),
+                    *("--set", f"postgres.schema={schema}"),
+                ],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=os.environ,
+            )
+        assert self._process.stdout is not None
+        with self._process.stdout as out:
+            line = out.readline()
+        found = re.search(r"listening on (\S+),", line)
+        assert found is not None, self.log.read_text()
+        self.address = found[1]
+
+    def leads(self) -> bool:
+        """Return whether this broker has taken the lead."""
+        return "this broker is leading" in self.log.read_text()
+
+    def end(self, how: signal.Signals) -> int:
+        """End it, and return its exit code."""
+        if self._process.poll() is None:
+            self._process.send_signal(how)
+        return self._process.wait(SECONDS)
+
+
+@pytest.fixture
+def postgres() -> Iterator[tuple[str, str]]:
+    """Yield the URL of a real server, and a schema there."""
+    folder = real_postgres.server().folder
+    with real_postgres.a_schema() as schema:
+        yield f"postgresql://postgres@/postgres?host={folder}", schema
+
+
+def test_nothing_acknowledged_is_lost_or_doubled_when_the_leading_process_is_killed(
+    tmp_path: Path, postgres: tuple[str, str]
+) -> None:
+    brokers = {node_id: Process(node_id, tmp_path, *postgres) for node_id in (1, 2)}
+    try:
+        wait_until(brokers[1].leads, SECONDS)
+        writer = Writer(",".join(each.address for each in brokers.values()))
+        writer.write(200)
+        assert brokers[1].end(signal.SIGKILL) == -signal.SIGKILL
+        writer.write(200)
+        assert brokers[2].leads()
+        assert values(brokers[2].address, 400) == writer.acknowledged == [str(number) for number in range(400)]
+        brokers[1] = Process(1, tmp_path, *postgres, at=brokers[1].address)
+        assert values(brokers[1].address, 400) == writer.acknowledged
+        assert brokers[2].end(signal.SIGTERM) == 0
+        wait_until(brokers[1].leads, SECONDS)
+        writer.write(10)
+    finally:
+        for each in brokers.values():
+            each.end(signal.SIGKILL)
