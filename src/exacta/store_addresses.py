@@ -43,7 +43,8 @@ def postgres_address(url: str) -> PostgresAddress:
         raise ValueError("is not a URL of the form postgresql://user@host:5432/database")
     parameters = dict(parse_qsl(parts.query, keep_blank_values=True))
     user, _, places = parts.netloc.rpartition("@")
-    if ":" in user or any(name in parameters for name in _SECRETS_OF_POSTGRES):
+    # A password that is not encoded may have a slash in it, and end what is taken for the middle of the URL.
+    if ":" in user or "@" in parts.path or any(name in parameters for name in _SECRETS_OF_POSTGRES):
         raise ValueError("holds a password: put it into the environment (PGPASSWORD) or a file that PGPASSFILE names")
     for name in _OF_THE_SESSION:
         if name in parameters:
@@ -67,7 +68,7 @@ def objects_address(url: str) -> ObjectsAddress:
         raise ValueError("names files: what is put there is not durable, and other brokers do not see it")
     if parts.scheme not in _SCHEMES:
         raise ValueError("is not a URL of the form s3://bucket/prefix, gs://bucket/prefix or az://container/prefix")
-    if "@" in parts.netloc:
+    if "@" in parts.netloc or ":" in parts.netloc or "@" in parts.path:
         raise ValueError("holds a user or a secret: put the keys into the environment or a file")
     if not parts.netloc:
         raise ValueError("names no bucket")
@@ -131,7 +132,7 @@ def _host_and_port(place: str) -> tuple[str, int]:
 
 def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
-        raise ValueError(f"has '{text}' for a port")
+        raise ValueError("has a port that is no number from 1 to 65535")
     return int(text)
 
 

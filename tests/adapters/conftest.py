@@ -10,6 +10,7 @@ from tests.adapters import ledger_benches, moto_server, object_benches, real_pos
 from tests.adapters.bench import Bench
 from tests.adapters.ledger_benches import LedgerBench
 from tests.adapters.object_benches import ObjectBench
+from tests.adapters.shared.brokers import Brokers
 from tests.adapters.turns import Turns
 
 
@@ -50,3 +51,10 @@ def ledgers(request: pytest.FixtureRequest) -> Iterator[LedgerBench]:
 def stores(request: pytest.FixtureRequest) -> Iterator[ObjectBench]:
     with object_benches.BENCHES[request.param]() as bench:
         yield bench
+
+
+@pytest.fixture
+def brokers() -> Iterator[Brokers]:
+    brokers = Brokers()
+    yield brokers
+    brokers.loop.close()

@@ -1,6 +1,6 @@
 """One PostgreSQL for all tests of a process: started when the first one asks, and a schema for each.
 
-Its disk is synced as where it is used, since what is tested is what it has confirmed.
+It syncs as where it is used, to memory: processes are killed here, and never the machine.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ def server() -> PostgresServer:
     if not _started:
         if binaries() is None:
             pytest.skip("there is no PostgreSQL; `python -m tests.databases.postgresql` gets one")
-        _started.append(_ends.enter_context(a_server(fsync="on", max_connections="100")))
+        _started.append(_ends.enter_context(a_server(in_memory=True, fsync="on", max_connections="100")))
     return _started[0]
 
 

@@ -184,7 +184,7 @@ def test_claim_waits_for_an_append_whose_commit_waits(bench: PostgresBench):
 
 def test_standby_that_was_promoted_has_all_that_was_acknowledged(bench: PostgresBench):
     """The standby is the first host: it is passed over until it is promoted."""
-    with a_server(fsync="on") as primary, a_server(primary, fsync="on") as standby:
+    with a_server(in_memory=True, fsync="on") as primary, a_server(primary, in_memory=True, fsync="on") as standby:
         with psycopg.connect(primary.conninfo, autocommit=True) as connection:
             connection.execute("alter system set synchronous_standby_names = 'standby'")
             connection.execute("select pg_reload_conf()")

@@ -7,7 +7,6 @@ from typing import Any
 
 from exacta.adapters.local.sync_pace import QUICK_SYNCS
 from exacta.ports.journal import Buffer, Extent, Failed, GroupAppended, IndexEntry, Journal, JournalEntry, TimeEntry
-from simulation.loop import SimulatedLoop
 
 PATIENCE_SECONDS = 60  # a failing test ends then; a passing one waits only for the event itself
 
@@ -47,7 +46,7 @@ class Turns:
 class LoopTurns(Turns):
     """The turns of a loop whose time is virtual: it passes while the test waits."""
 
-    def __init__(self, loop: SimulatedLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
         self._loop = loop
 

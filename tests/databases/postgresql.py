@@ -39,6 +39,7 @@ _SETTINGS = {
     "autovacuum": "off",
 }
 START_TIMEOUT_S = 60.0
+_MEMORY, _MEMORY_BYTES = Path("/dev/shm"), 2 << 30
 
 
 def binaries() -> Path | None:
@@ -131,13 +132,16 @@ class PostgresServer:
     @property
     def conninfo(self) -> str:
         """Return how clients connect to the server."""
-        return f"host={self._folder} dbname=postgres user=postgres"
+        return self._conninfo("postgres")
+
+    def _conninfo(self, database: str) -> str:
+        return f"host={self._folder} port={self._settings.get('port', 5432)} dbname={database} user=postgres"
 
     def new_database(self, name: str) -> str:
         """Create a database, and return how clients connect to it."""
         with psycopg.connect(self.conninfo, autocommit=True) as connection:
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        return f"host={self._folder} dbname={name} user=postgres"
+        return self._conninfo(name)
 
     @property
     def _data(self) -> Path:
@@ -206,13 +210,18 @@ class PostgresServer:
 
 
 @contextmanager
-def a_server(primary: PostgresServer | None = None, **settings: str) -> Iterator[PostgresServer]:
-    """Yield a running server with these settings, maybe a standby; nothing of it is left afterwards."""
+def a_server(
+    primary: PostgresServer | None = None, *, in_memory: bool = False, **settings: str
+) -> Iterator[PostgresServer]:
+    """Yield a running server with these settings, maybe a standby; nothing of it is left afterwards.
+
+    `in_memory`, it has its files in memory where there is room: its syncs cost nothing then.
+    """
     programs = binaries()
     assert programs is not None, "there is no PostgreSQL; `python -m tests.databases.postgresql` gets one"
     user = _user()
     # Not in pytest's folder, which other users may not enter; and the path of a socket is short.
-    folder = Path(tempfile.mkdtemp(prefix="pg-"))
+    folder = Path(tempfile.mkdtemp(prefix="pg-", dir=_memory() if in_memory else None))
     try:
         if user is not None:
             os.chown(folder, pwd.getpwnam(user).pw_uid, pwd.getpwnam(user).pw_gid)
@@ -225,6 +234,11 @@ def a_server(primary: PostgresServer | None = None, **settings: str) -> Iterator
             server.kill()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _memory() -> Path | None:
+    has_room = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _MEMORY_BYTES
+    return _MEMORY if has_room else None
 
 
 def _within_reach(programs: Path, folder: Path) -> Path:

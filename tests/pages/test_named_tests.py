@@ -13,4 +13,4 @@ def test_tests_that_are_named_exist(page: Path) -> None:
     named = set(re.findall(r"`(test_\w+)`", page.read_text()))
     if named:
         code = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
-        assert named <= set(re.findall(r"^def (test_\w+)", code, re.MULTILINE))
+        assert named <= set(re.findall(r"^ *def (test_\w+)", code, re.MULTILINE))

@@ -380,6 +380,7 @@ def test_serving_loads_neither_typer_nor_spark(tmp_path: Path) -> None:
         check=True,
     ).stdout.split()
     others = {"typer", "rich", "pyspark", "pyarrow", "aiokafka", "confluent_kafka", "exacta.spark"}
+    others |= {"asyncpg", "obstore", "exacta.adapters.postgres", "exacta.adapters.objects"}
     of_tls = {"cryptography", "exacta.key_stores", "exacta.security.tls", "exacta.server.tls"}
     of_files = {"tomllib", "exacta.config.kafka_keys", "exacta.server.configuration_file"}
     assert not (others | of_tls | of_files) & set(loaded)

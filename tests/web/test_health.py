@@ -22,6 +22,7 @@ class Start:
     def __init__(self, state: str) -> None:
         self.engine = None if state == "recovers" else self
         self.state = state
+        self.is_in_touch = state != "out of touch"
 
     def report(self) -> dict[str, str | float]:
         return {}

@@ -34,7 +34,7 @@ class Scraper:
     async def read(self) -> list[Measured]:
         """Return all metrics that there are now, but for those of the disk."""
         sources, broker = self._sources, self._sources.broker
-        measured = process.process(sources)
+        measured = process.process(sources) + process.cluster(sources.progress.cluster)
         if broker is None:
             return measured
         engine, configuration = broker.engine, sources.configuration

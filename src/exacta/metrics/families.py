@@ -90,6 +90,24 @@ REJECTIONS = _counter(
     "exacta_rejections_total", "The commands that were refused, by Exacta's own name of the reason.", "reason"
 )
 
+# --- several brokers --------------------------------------------------------------------------------------------------
+
+CLUSTER_LEADS = _gauge("exacta_cluster_leads", "1 if this broker leads the log, 0 if it follows; none for one alone.")
+CLUSTER_LEADS_TAKEN = _counter("exacta_cluster_leads_taken_total", "How often this broker has taken the lead.")
+CLUSTER_IN_TOUCH = _gauge(
+    "exacta_cluster_in_touch", "1 if this broker has heard from PostgreSQL within a second; else it serves nobody."
+)
+CLUSTER_BROKERS = _gauge("exacta_cluster_brokers", "The brokers that live, as this one sees them, itself included.")
+CLUSTER_LAG = _gauge(
+    "exacta_cluster_lag_bytes",
+    "The bytes of the log by which another broker was behind this one when it last announced itself, each second.",
+    "broker",
+)
+CLUSTER_TAIL = _gauge("exacta_cluster_tail_bytes", "The bytes of the log that PostgreSQL holds, and no object yet.")
+CLUSTER_TAIL_AGE = _gauge(
+    "exacta_cluster_tail_seconds", "The age of the oldest group in these bytes, as far as this broker has seen it come."
+)
+
 # --- APIs -------------------------------------------------------------------------------------------------------------
 
 REQUESTS = _histogram(

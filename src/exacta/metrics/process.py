@@ -9,7 +9,7 @@ from exacta.front.memory import Memory
 from exacta.front.quotas import Quotas
 from exacta.metrics import families
 from exacta.metrics.measured import Measured, distribution, labelled, single
-from exacta.metrics.sources import Sources
+from exacta.metrics.sources import ClusterSource, Sources
 from exacta.ports.log import Counts
 
 
@@ -28,6 +28,21 @@ def process(sources: Sources) -> list[Measured]:
         Measured(families.SYNC_SECONDS, {} if journal is None else {(): distribution(journal.syncs)}),
         Measured(families.DISK_RESERVE, {} if journal is None else {(): journal.reserve_bytes}),
         Measured(families.DISK_FULL, {} if progress.engine is None else {(): progress.engine.disk_level}),
+    ]
+
+
+def cluster(cluster: ClusterSource | None) -> list[Measured]:
+    """Return the metrics of a broker of a cluster."""
+    if cluster is None:
+        return []
+    return [
+        single(families.CLUSTER_LEADS, cluster.leads),
+        single(families.CLUSTER_LEADS_TAKEN, cluster.leads_taken),
+        single(families.CLUSTER_IN_TOUCH, cluster.is_in_touch),
+        single(families.CLUSTER_BROKERS, cluster.brokers),
+        labelled(families.CLUSTER_LAG, ((str(broker), lag) for broker, lag in cluster.lags.items())),
+        single(families.CLUSTER_TAIL, cluster.tail_bytes),
+        single(families.CLUSTER_TAIL_AGE, cluster.tail_seconds),
     ]
 
 

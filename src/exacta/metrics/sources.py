@@ -1,6 +1,6 @@
 """All that metrics are read from, and the bounds on how much one scrape shows and counts."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import ClassVar, Protocol
 
@@ -29,6 +29,40 @@ class JournalSource(Protocol):
         """The bytes that the reserve of the disk holds."""
 
 
+class ClusterSource(Protocol):
+    """The cluster, as its broker's metrics see it."""
+
+    leads_taken: int
+
+    @property
+    def leads(self) -> bool:
+        """True if this broker leads."""
+
+    @property
+    def is_in_touch(self) -> bool:
+        """True if this broker has lately heard from the database."""
+
+    @property
+    def words(self) -> str:
+        """The role in a word."""
+
+    @property
+    def brokers(self) -> int:
+        """The number of brokers that live."""
+
+    @property
+    def lags(self) -> Mapping[int, int]:
+        """The bytes by which each other broker is behind this one."""
+
+    @property
+    def tail_bytes(self) -> int:
+        """The bytes of the log that are not in objects yet."""
+
+    @property
+    def tail_seconds(self) -> float:
+        """The age of the oldest group that is not in objects yet."""
+
+
 class StartSource(Protocol):
     """The start of the server."""
 
@@ -39,6 +73,10 @@ class StartSource(Protocol):
     @property
     def engine(self) -> Log | None:
         """The engine, once the journal has been read."""
+
+    @property
+    def cluster(self) -> ClusterSource | None:
+        """The cluster; None: the broker is alone."""
 
     @property
     def seconds(self) -> float:

@@ -2,6 +2,7 @@
 
 import time
 
+from exacta.metrics.sources import ClusterSource
 from exacta.ports.log import Log
 from exacta.server.journals import ServedJournal
 
@@ -14,6 +15,8 @@ class Progress:
         """None: it is being opened."""
         self.engine: Log | None = None
         """None: the journal is being opened, or read."""
+        self.cluster: ClusterSource | None = None
+        """None: this broker is alone."""
         self.recovery_seconds = 0.0
         """The time that recovery took, once the engine is there."""
         self._began = time.monotonic()
@@ -32,9 +35,16 @@ class Progress:
         """The time that recovery takes so far, or took."""
         return time.monotonic() - self._began if self.engine is None else self.recovery_seconds
 
+    @property
+    def is_in_touch(self) -> bool:
+        """False: this broker is one of a cluster, and has not heard from the database for a second."""
+        return self.cluster is None or self.cluster.is_in_touch
+
     def report(self) -> dict[str, str | float]:
         """Return how far recovery is."""
         found: dict[str, str | float] = {"recovery_seconds": round(self.seconds, 3)}
+        if self.cluster is not None:
+            return found | {"role": self.cluster.words, "in touch": "yes" if self.cluster.is_in_touch else "no"}
         if self.journal is None:
             return found | {"doing": "opening the journal"}
         if self.engine is None:

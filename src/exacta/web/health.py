@@ -4,6 +4,10 @@
     serves          200              200
     recovers        200              503
     cannot sync     200              503
+    out of touch    200              503
+
+A broker of a cluster serves as leader and as follower, and in both it is out of touch while PostgreSQL does not answer.
+It recovers between two roles. A paused process answers nothing: a supervisor that asks whether it lives ends it.
 
 Live says that the event loop answers. Ready says that clients are served, and that what they write becomes durable.
 
@@ -40,6 +44,10 @@ class Starting(Protocol):
     def engine(self) -> Log | None:
         """The log; None: it recovers."""
 
+    @property
+    def is_in_touch(self) -> bool:
+        """False: the database that several brokers share does not answer."""
+
     def report(self) -> dict[str, str | float]:
         """Return how far recovery is."""
 
@@ -62,6 +70,8 @@ async def _readiness(starting: Starting) -> tuple[int, str, dict[str, str | floa
     engine = starting.engine
     if engine is None:
         return 503, "recovering", starting.report()
+    if not starting.is_in_touch:
+        return 503, "out of touch", starting.report()
     if await _syncs(engine):
         return 200, "ready", starting.report() | {"disk": DISK[engine.disk_level]}
     reason = f"the journal has not synced for {SYNC_SECONDS:g} seconds"

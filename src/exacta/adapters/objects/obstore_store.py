@@ -31,7 +31,7 @@ IDLE_TIMEOUT = timedelta(seconds=10)
 """A request ends when nothing arrives for so long."""
 REQUEST_TIMEOUT = timedelta(seconds=120)
 """A request ends after so long: 64 MiB need half a megabyte a second."""
-_RETRIES: "RetryConfig" = {
+RETRIES: "RetryConfig" = {
     "max_retries": 5,
     "retry_timeout": timedelta(seconds=30),
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2},
@@ -51,7 +51,7 @@ class ObstoreObjects:
         try:
             self._store = _open(address, read_credentials(credentials) if credentials is not None else {})
         except (BaseError, ValueError, OSError) as error:
-            raise StoreFailed(_reason(error)) from error
+            raise StoreFailed(reason_of(error)) from error
 
     def __reduce__(self) -> tuple[type["ObstoreObjects"], tuple[ObjectsAddress, Path | None]]:
         return ObstoreObjects, (self._address, self._credentials)
@@ -61,7 +61,7 @@ class ObstoreObjects:
         try:
             obstore.put(self._store, key, b"".join(data), use_multipart=False)
         except (BaseError, OSError) as error:
-            raise StoreFailed(_reason(error)) from error
+            raise StoreFailed(reason_of(error)) from error
 
     def get(self, key: str, start: int = 0, size: int | None = None) -> bytes:
         """See `ObjectStore.get`."""
@@ -70,7 +70,7 @@ class ObstoreObjects:
         except FileNotFoundError as error:
             raise Missing(f"there is no object {key}") from error
         except (BaseError, OSError) as error:
-            raise StoreFailed(_reason(error)) from error
+            raise StoreFailed(reason_of(error)) from error
 
     def _get(self, key: str, start: int, size: int | None) -> bytes:
         if size is None and not start:
@@ -97,7 +97,7 @@ class ObstoreObjects:
             for key in to_delete:
                 self._delete(key)
         except (BaseError, OSError) as error:
-            raise StoreFailed(_reason(error)) from error
+            raise StoreFailed(reason_of(error)) from error
 
     def _delete(self, key: str) -> None:
         """Delete one object: of several, some stores delete only as far as the first one that is missing."""
@@ -106,7 +106,7 @@ class ObstoreObjects:
         except FileNotFoundError:
             pass
         except (BaseError, OSError) as error:
-            raise StoreFailed(_reason(error)) from error
+            raise StoreFailed(reason_of(error)) from error
 
     def close(self) -> None:
         """See `ObjectStore.close`. The connections go with the store."""
@@ -120,7 +120,7 @@ def _open(address: ObjectsAddress, keys: Mapping[str, str]) -> "Store":
         "timeout": REQUEST_TIMEOUT,
         "allow_http": endpoint is not None and endpoint.startswith("http://"),
     }
-    shared: dict[str, Any] = {"prefix": address.prefix or None, "client_options": client, "retry_config": _RETRIES}
+    shared: dict[str, Any] = {"prefix": address.prefix or None, "client_options": client, "retry_config": RETRIES}
     config: dict[str, Any] = dict(keys)
     if endpoint is not None:
         config["endpoint"] = endpoint
@@ -147,7 +147,7 @@ def read_credentials(path: Path) -> Mapping[str, str]:
     return found
 
 
-def _reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     """Return the first line of an error, without the query of an URL: Azure's may hold a signature."""
     lines = str(error).strip().splitlines()
     return _QUERY.sub("", lines[0])[:_LONGEST_REASON] if lines else type(error).__name__

@@ -47,7 +47,7 @@ class _Lead:
     @property
     def append_statement(self) -> str:
         """The statement that appends a group to the present tail table."""
-        return f"select append_{self.table}($1, $2, $3, $4, $5, $6, $7)"
+        return f"select append_{self.table}($1, $2, $3, $4, $5, $6, $7, $8)"
 
 
 class Leading:
@@ -87,8 +87,8 @@ class Leading:
         if lead is None or lead.epoch != group.epoch:
             return await self._without_lead(group.epoch, group.position)
         body = memoryview(group.body)
-        parts = [body[start : start + PART_BYTES] for start in range(0, len(body), PART_BYTES)] or [body]
-        arguments = (group.epoch, group.position, group.end, group.durable, group.catalog, len(body), parts)
+        first, *further = [body[start : start + PART_BYTES] for start in range(0, len(body), PART_BYTES)] or [body]
+        arguments = (group.epoch, group.position, group.end, group.durable, group.catalog, len(body), first, further)
         result = await self._led(lead, lambda on: on.fetchval(lead.append_statement, *arguments))
         if isinstance(result, Appended):
             lead.table_bytes += len(body)

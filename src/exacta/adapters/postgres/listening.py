@@ -6,11 +6,11 @@ a hint is taken for given, since one may have been missed.
 """
 
 import asyncio
+import zlib
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any
-
-import asyncpg
 
 from exacta.adapters.postgres.sessions import Connection, Doubt, PostgresRefused, PostgresServer
 
@@ -27,7 +27,8 @@ class HintListener:
 
     def __init__(self, server: PostgresServer, start: Callable[[Coroutine[Any, Any, None]], None]) -> None:
         self._start = start
-        self._channel = f"exacta_{server.schema}"
+        # The name of a channel may not be longer than the name of a schema.
+        self._channel = f"exacta_{zlib.crc32(server.schema.encode()):08x}"
         # A hint is worth no wait for disk and standby.
         self._session = server.session(on_connected=self._connected, synchronous_commit="off")
         self._is_lost = asyncio.Event()
@@ -50,14 +51,13 @@ class HintListener:
 
     async def _connected(self, on: Connection) -> None:
         on.add_termination_listener(lambda _: self._is_lost.set())
-        await on.add_listener(self._channel, self._hinted)
+        await on.add_listener(self._channel, partial(self._hinted, on.get_server_pid()))
         if self._key is not None:
             await self._hold(on)
         self.on_hint()
 
-    def _hinted(self, on: object, pid: int, channel: str, payload: object) -> None:
-        assert isinstance(on, asyncpg.Connection)
-        if pid != on.get_server_pid():
+    def _hinted(self, own_pid: int, on: object, pid: int, channel: str, payload: object) -> None:
+        if pid != own_pid:
             self.on_hint()
 
     async def hold(self, key: int) -> None:

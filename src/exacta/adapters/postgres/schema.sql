@@ -79,7 +79,7 @@ begin
 
       -- Appends a group. Returns -1, or the present epoch where nothing was appended.
       create function append_%1$s(of_epoch bigint, begins bigint, ends bigint, durable_to bigint, catalog_known bigint,
-                                  bytes bigint, bodies bytea[]) returns bigint language plpgsql as $body$
+                                  bytes bigint, body bytea, further bytea[]) returns bigint language plpgsql as $body$
       declare
         at head%%rowtype;
         last bigint;
@@ -89,8 +89,9 @@ begin
         if at.epoch <> of_epoch or at.tail_table <> %1$s then return at.epoch; end if;
         select t.end_position into last from tail_%1$s t order by t.position desc, t.part desc limit 1;
         if coalesce(last, at.table_from) <> begins then return at.epoch; end if;
-        for part in 1..cardinality(bodies) loop
-          insert into tail_%1$s values (begins, part - 1, ends, of_epoch, durable_to, catalog_known, bytes, bodies[part]);
+        insert into tail_%1$s values (begins, 0, ends, of_epoch, durable_to, catalog_known, bytes, body);
+        for part in 1..cardinality(further) loop  -- an element of an array is copied more often than an argument
+          insert into tail_%1$s values (begins, part, ends, of_epoch, durable_to, catalog_known, bytes, further[part]);
         end loop;
         return -1;
       end $body$;

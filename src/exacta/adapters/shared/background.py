@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 from exacta.adapters.local.child_process import Interrupted
 from exacta.adapters.local.files import write_fully
-from exacta.adapters.local.format import temporary_name
 from exacta.adapters.local.index.segment_rows import Segment
 from exacta.adapters.local.worker import Jobs
 from exacta.adapters.shared.catalog import open_entry
@@ -39,7 +38,6 @@ class Background:
         self.jobs = jobs
         self.post = post
         self._worker = worker
-        self._running: set[Steps[Any]] = set()
         self._is_closed = False
 
     def start(self, steps: Coroutine[Step[Any], Any, T], what_failed: str, done: Callable[[T | Failed], None]) -> None:
@@ -67,34 +65,42 @@ class Background:
         """Return what a job over the objects returns; raise what it raises."""
         return await self.on_worker(self.jobs.prepare(job, *args))
 
-    async def write(self, name: str, data: Sequence[Buffer], *, under_name: bool = False) -> str:
-        """Write a file into the cache directory, under a name of its own unless `under_name`; return that."""
+    async def make(self, job: Callable[..., T], *args: object) -> T:
+        """Return what a job returns that makes files, as `run` does; what it leaves where it fails is removed."""
+        try:
+            return await self.run(job, *args)
+        except Exception:
+            await self.on_worker(self.files.clear_temporary)
+            raise
+
+    async def write(self, name: str, data: Sequence[Buffer]) -> None:
+        """Write a file of this name into the cache directory."""
         scratch = self.files.scratch
 
-        def work() -> str:
-            written = name if under_name else temporary_name(name, scratch.random_bytes(4))
-            handle = scratch.create(written)
+        def work() -> None:
+            handle = scratch.create(name)
             try:
-                write_fully(scratch, handle, [each for each in data if len(each)], 0)
-            except OSError:
-                with suppress(OSError):
-                    scratch.remove(written)
-                raise
+                write_fully(scratch, handle, data, 0)
             finally:
                 scratch.close(handle)
-            return written
 
-        return await self.on_worker(work)
+        await self.on_worker(work)
 
-    async def discard(self, names: Sequence[str]) -> None:
-        """Remove files from the cache directory, as far as they are there."""
+    async def removing(self, names: Sequence[str], steps: Coroutine[Step[Any], Any, T]) -> T:
+        """Return what these steps return, and remove files from the cache directory, as far as they are there."""
 
         def work() -> None:
             for name in names:
                 with suppress(OSError):
                     self.files.scratch.remove(name)
 
+        try:
+            result = await steps
+        except Exception:  # and not where nobody goes on with this any more
+            await self.on_worker(work)
+            raise
         await self.on_worker(work)
+        return result
 
     async def change(
         self,

@@ -127,8 +127,8 @@ class Catalog:
         self.compacted: list[Segment] = []
         self.entries: dict[str, CatalogEntry] = {}
         """The present entries by key."""
-        self.snapshots: dict[int, int] = {}
-        """The positions of the snapshots, and the checksums of the groups that end there."""
+        self.durable: dict[int, int | None] = {}
+        """The positions of the snapshots and of the tail, and the checksums of the groups that end there."""
         self.version = -1
         self.tail_from = 0
         self._by_key: dict[str, Segment] = {}
@@ -190,7 +190,8 @@ class Catalog:
         gone = [entry for key, entry in self.entries.items() if key not in entries]
         self._by_key = {key: each for key, each in {**self._by_key, **opened}.items() if key in entries}
         self.entries, self.version, self.tail_from = entries, seen.version, seen.tail_from
-        self.snapshots = {each.end: each.last_checksum for each in seen.entries if each.kind is Kind.SNAPSHOT}
+        self.durable = {each.end: each.last_checksum for each in seen.entries if each.kind is Kind.SNAPSHOT}
+        self.durable[self.tail_from] = self.last_checksum
         self._files.show(entries.values())
         self._files.forget(gone)
 
@@ -290,6 +291,29 @@ class Catalog:
         if position >= end:
             return
         yield from replay.events(self._files, replay.segments_after(self._files, sealed, position), position, end)
+
+    def checksum_before(self, position: int) -> int | None:
+        """Return the checksum of the group that ends at `position`, before the tail; blocks.
+
+        None: it is not known, since what is there was cleaned. 0: no group ends there. Raises as `events` does.
+        """
+        if position == 0:
+            return 0
+        log = [each for each in self.entries.values() if each.kind <= Kind.CLEANED]
+        entry = next((each for each in log if each.base < position <= each.end), None)
+        if entry is None or (entry.end != position and entry.kind is Kind.CLEANED):
+            return None
+        if entry.end == position:
+            return entry.last_checksum
+        handle = self._files.open_entry(entry)
+        try:
+            scan = SegmentScan(self._files, handle)
+            reached = any(group.end >= position for group in scan.groups())
+        finally:
+            self._files.close(handle)
+        if scan.fault is not None or not reached:
+            raise JournalDamaged(f"object {entry.key} is not what was written")
+        return scan.last_checksum if scan.end == position else 0
 
 
 def _end(segment: Segment) -> int:

@@ -26,6 +26,7 @@ from exacta.adapters.local.format import (
     TEMPORARY_SUFFIX,
     SegmentId,
     file_name,
+    is_temporary,
     positions_of,
     temporary_name,
 )
@@ -34,6 +35,9 @@ from exacta.ports.journal import Buffer, JournalDamaged
 from exacta.ports.shared import CatalogEntry, Kind, ObjectStore, StoreFailed
 
 CACHED_SUFFIX = ".cached"
+"""The files of indexes that were fetched end so."""
+MAKING_SUFFIX = ".making"
+"""The files of segments of the tail that become objects end so."""
 
 
 class TailBytes(Protocol):
@@ -172,9 +176,15 @@ class ObjectFiles:
         """Remove from the cache directory what earlier processes have left that is not an index of this catalog."""
         kept = {self._cached_name(entry) for entry in self._indexes.values()}
         for name in self.scratch.names():
-            ours = name.endswith((CACHED_SUFFIX, TEMPORARY_SUFFIX)) or positions_of([name], SEGMENT_SUFFIX)
+            ours = name.endswith((CACHED_SUFFIX, MAKING_SUFFIX, TEMPORARY_SUFFIX))
+            ours = ours or bool(positions_of([name], SEGMENT_SUFFIX))
             if ours and name not in kept:
                 self._discard(name)
+
+    def clear_temporary(self) -> None:
+        """Remove what a job has left in the cache directory that failed: its bytes are the next one's need."""
+        for name in filter(is_temporary, self.scratch.names()):
+            self._discard(name)
 
     def _discard(self, name: str) -> None:
         with suppress(OSError):  # the next opening clears it away

@@ -35,9 +35,11 @@ from exacta.ports.shared import Appended, Claimed, Head, TailGroup
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.05
+AGAIN_SECONDS = 0.25
+"""A follower that could not go on reads all again which it could not take in: not at each hint."""
 READ_BYTES = 4 << 20
 CONTRADICTED_SECONDS = 1.0
-"""For so long all that is read may contradict what was read before."""
+"""All that is read may contradict what was read before for this long."""
 UNKNOWN_SECONDS = 1.0
 """A follower that has not reached the ledger for so long does not know who leads."""
 
@@ -97,12 +99,14 @@ class SharedFollower(SharedLog):
         Steps(self._catch_up(), done, lambda error: done(Failed(str(error))))
 
     async def _catch_up(self) -> Failed | None:
+        self._alarm.ring()
         while True:
             # A read alone could be answered by a database that another one has replaced.
             confirmed = await call(self._ledger.confirm, 0 if self._head is None else self._head.epoch)
             if isinstance(confirmed, Failed):
                 return confirmed
-            self._alarm.ring()
+            if isinstance(confirmed, Appended):
+                self._alarm.ring()
             if (failed := await self._next_round()) is not None:
                 return failed
             if isinstance(confirmed, Appended):
@@ -152,11 +156,12 @@ class SharedFollower(SharedLog):
                 logger.info("the shared log cannot be followed for now: %s", error)
                 self._note_leader(None)
                 self._end_round(waiting, Failed(str(error)))
+                await Step[None](lambda done: self._parts.scheduler.call_later(AGAIN_SECONDS, done, None))
             else:
                 self._end_round(waiting, None)
                 if self._standby.is_wanted and (journal := await self._take_lead(head)) is not None:
                     return journal
-            await self._alarm.sleep(POLL_SECONDS)
+                await self._alarm.sleep(POLL_SECONDS)
 
     @staticmethod
     def _end_round(waiting: Sequence[Callable[[Failed | None], None]], result: Failed | None) -> None:
@@ -211,7 +216,7 @@ class SharedFollower(SharedLog):
         await self._take_in_proven(head.catalog)
         self._standby.hear(head, self._unproven.end)
         self._note_leader(head)
-        return head, has_more
+        return head, has_more or self.position < self._parts.catalog.tail_from
 
     def _add(self, group: TailGroup) -> None:
         checked, witness = check_group(group), self._parts.witness
@@ -222,7 +227,7 @@ class SharedFollower(SharedLog):
 
     def _check_end(self, head: Head) -> None:
         """Raise Contradiction if what was read to its end lacks what was durable."""
-        durable = max([self._parts.witness.position, *self._parts.catalog.snapshots])
+        durable = max([self._parts.witness.position, *self._parts.catalog.durable])
         if max(self._unproven.end, head.tail_from) < durable:
             raise Contradiction(f"the log ends at position {self._unproven.end}, and was durable up to {durable}")
 
@@ -252,27 +257,45 @@ class SharedFollower(SharedLog):
         """Take in from objects what is no longer in the tail."""
         await self._load_catalog(head.catalog)
         catalog = self._parts.catalog
-        position, end = self.position, catalog.tail_from
-        events = await call_in(self._parts.worker, self._parts.post, lambda: list(catalog.events(position, end)))
-        self._unproven = Unproven(end, catalog.last_checksum)
+        position, end, checksum = self.position, catalog.tail_from, catalog.last_checksum
+        await self._check_objects(position, self._checksum)
+        events: Sequence[bytes] = ()
+        if self._deliver is not None:  # else they are a part of what `begin` replays
+            events = await call_in(self._parts.worker, self._parts.post, lambda: list(catalog.events(position, end)))
+        self._unproven = Unproven(end, checksum)
         self._last = end
-        self._reach(end, catalog.last_checksum)
+        self._reach(end, checksum)
         self._tell([(end, events)])
+
+    async def _check_objects(self, position: int, checksum: int | None) -> None:
+        """Raise Contradiction if objects have another group than the one that ends here with this checksum."""
+        catalog = self._parts.catalog
+        found = await call_in(self._parts.worker, self._parts.post, lambda: catalog.checksum_before(position))
+        if None not in (found, checksum) and found != checksum:
+            raise Contradiction(f"objects have another log before position {position} than was durable there")
+
+    async def check_witness(self) -> None:
+        """Raise Contradiction if the beginning of the log, which is in objects, is another than was durable once."""
+        witness = self._parts.witness
+        if 0 < witness.position <= self.tail_from:
+            await self._check_objects(witness.position, witness.checksum)
 
     # --- taking in ----------------------------------------------------------------------------------------------------
 
     async def _take_in_proven(self, version: int = 0) -> None:
         catalog = self._parts.catalog
-        for position, checksum in catalog.snapshots.items():
-            self._unproven.vouch(position, checksum)
-        taken = self._unproven.take()
-        version = max([version, *(group.catalog for group in taken)])
-        if version > catalog.version:
-            await self._load_catalog(version)
-        self._tell([self._take_group(group) for group in taken])
+        while True:
+            for position, checksum in catalog.durable.items():
+                self._unproven.vouch(position, checksum)
+            wanted = max([version, *(group.catalog for group in self._unproven.proven())])
+            if wanted <= catalog.version:
+                break
+            await self._load_catalog(wanted)
+        self._tell([self._take_group(group) for group in self._unproven.take()])
 
     def _take_group(self, group: CheckedGroup) -> tuple[int, Sequence[bytes]]:
         rows = [(group.payload_position + entry.payload_start, entry.rows) for entry in group.entries if entry.rows]
+        assert group.position == self.position, "a group is taken in where the one before it ends"
         self._last = group.position
         self._take_in(group.previous_checksum, group.checksum, group.body, rows)
         return group.end, [entry.event for entry in group.entries]
@@ -314,8 +337,8 @@ class SharedFollower(SharedLog):
         finally:
             if not is_ready:
                 pulse.stop()
-                self._ledger.resign(claimed.epoch)
         if not is_ready:
+            self._ledger.resign(claimed.epoch)
             return None
         pulse.reach(self.position)
         self._parts.loader.end()

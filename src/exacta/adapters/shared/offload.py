@@ -13,12 +13,12 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from exacta.adapters.local.format import SEGMENT_SUFFIX, file_name
 from exacta.adapters.shared import publishing
 from exacta.adapters.shared.background import Background
 from exacta.adapters.shared.catalog import Catalog
 from exacta.adapters.shared.tail import Tail, TailSegment
 from exacta.ports.journal import Failed, JournalDamaged
+from exacta.ports.shared import CatalogEntry
 
 logger = logging.getLogger(__name__)
 
@@ -85,18 +85,19 @@ class Offloader:
 
     async def _offload(self, piece: TailSegment) -> None:
         background = self._background
-        name = file_name(piece.base, SEGMENT_SUFFIX)
         key = background.changes.new_key("segments", f"{piece.base:020d}")
         await background.changes.intend([key])
-        written = await background.write(name, await self._tail.buffers(piece))
         try:
-            entry = await background.run(publishing.publish_tail, written, piece.base, key)
+            entry = await background.removing(publishing.names_of_tail(piece.base), self._put(piece, key))
         except JournalDamaged as damage:
             self._on_damage(damage)
             raise
-        finally:
-            await background.discard([written, publishing.index_of(written)])
         if (entry.end, entry.last_checksum) != (piece.end, piece.last_checksum):
             raise JournalDamaged(f"the segment of the tail at position {piece.base} does not end as it was appended")
         await background.change([entry], tail_from=piece.end)
         self._tail.drop_before(self._catalog.tail_from)
+
+    async def _put(self, piece: TailSegment, key: str) -> CatalogEntry:
+        name, _ = publishing.names_of_tail(piece.base)
+        await self._background.write(name, await self._tail.buffers(piece))
+        return await self._background.run(publishing.publish_tail, piece.base, key)

@@ -20,7 +20,7 @@ from exacta.ports.scheduler import Scheduler
 from exacta.ports.shared import Ledger, ObjectStore
 
 INDEX_FETCHES = 16
-"""A start without a cache fetches so many indexes at a time."""
+"""The number of indexes that a start without a cache fetches at a time."""
 
 
 def open_follower(

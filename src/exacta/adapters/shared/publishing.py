@@ -15,7 +15,9 @@ from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import (
     INDEX_SUFFIX,
     SEGMENT_HEADER_BYTES,
+    SEGMENT_SUFFIX,
     SegmentId,
+    file_name,
     pack_snapshot,
     unpack_segment_header,
 )
@@ -26,7 +28,7 @@ from exacta.adapters.local.opening.segment_scan import SegmentScan
 from exacta.adapters.local.writer import write_temporary
 from exacta.adapters.shared.blocks import BLOCK_BYTES, Blocks, store_error
 from exacta.adapters.shared.catalog import Catalog
-from exacta.adapters.shared.files import ObjectFiles
+from exacta.adapters.shared.files import MAKING_SUFFIX, ObjectFiles
 from exacta.ports.journal import Buffer, JournalDamaged
 from exacta.ports.shared import CatalogEntry, Kind, ObjectStore, StoreFailed
 
@@ -65,17 +67,18 @@ def over_objects(
     return job(files, *args)
 
 
-def index_of(name: str) -> str:
-    """Return the name of the index that `publish_tail` writes beside this file."""
-    return name + INDEX_SUFFIX
+def names_of_tail(base: int) -> tuple[str, str]:
+    """Return the names of the files that become the object of a segment of the tail, and its index."""
+    return file_name(base, SEGMENT_SUFFIX + MAKING_SUFFIX), file_name(base, INDEX_SUFFIX + MAKING_SUFFIX)
 
 
-def publish_tail(files: ObjectFiles, name: str, base: int, key: str) -> CatalogEntry:
-    """Put a file, which is a segment of the tail that begins at `base`, with its index; raise OSError, JournalDamaged.
+def publish_tail(files: ObjectFiles, base: int, key: str) -> CatalogEntry:
+    """Put the file that is the segment of the tail from `base` on, with its index; raise OSError, JournalDamaged.
 
     All of it is checked: what is altered must not become an object that the tail makes room for.
     """
     segment = Segment(base)
+    name, index_name = names_of_tail(base)
     handle = files.open(name)
     try:
         scan = SegmentScan(files, handle)
@@ -89,7 +92,6 @@ def publish_tail(files: ObjectFiles, name: str, base: int, key: str) -> CatalogE
             raise JournalDamaged(f"the tail from position {base} on, byte {scan.fault.offset}: {scan.fault.reason}")
     finally:
         files.close(handle)
-    index_name = index_of(name)
     mark = scan.header.mark
     write_temporary(files, index_name, pack_segment_index(segment.growing, mark, scan.end, scan.last_checksum))
     new = NewSegment(SegmentId(base), mark, scan.size, name, index_name)

@@ -1,4 +1,4 @@
-"""What a leader tells the others: that it lives, what is durable, and that there is more to read."""
+"""The pulse of a leader: it tells the others that it lives, what is durable, and that there is more to read."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ QUIET_SECONDS = 0.01
 HINT_SECONDS = 0.005
 """A hint costs the database more than an append, so that followers get one for many."""
 MOST_UNHEARD = 5
-"""A leader that has heard nothing from the ledger for this many beats gives up: others take it for dead by then."""
+"""A leader that has heard nothing of the ledger for this many beats gives up: others take it for dead by then."""
 
 
 class Pulse:
@@ -48,6 +48,8 @@ class Pulse:
 
     def appended(self, position: int) -> None:
         """Tell the others of a group that is durable, and ends here."""
+        if self._is_stopped:
+            return
         self._appends += 1
         self._unheard = 0
         self._told = self._durable
@@ -93,7 +95,9 @@ class Pulse:
         self._is_asking = False
         if isinstance(result, Superseded):
             self._lose(superseded(result))
-        elif isinstance(result, Appended):
+        elif isinstance(result, Failed):
+            self._lose(result)  # its session is lost, and the lead with it; the database may be another
+        else:
             self._unheard = 0
             if durable > self._told and not self._is_stopped:
                 self._told = durable
@@ -101,6 +105,7 @@ class Pulse:
 
     def _read(self, head: Head | Failed) -> None:
         if isinstance(head, Failed):
+            self._lose(head)
             return
         self._unheard = 0
         if head.epoch > self._epoch:

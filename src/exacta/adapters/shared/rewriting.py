@@ -59,7 +59,7 @@ class ObjectRewrites:
         if self._waited_with == known:
             return Cleaned(0, may_free_more=True)
         ids = [segment.id for segment in segments]
-        made = await self._background.run(cleaning.make_room, ids, floors, self._segment_bytes, open_object)
+        made = await self._background.make(cleaning.make_room, ids, floors, self._segment_bytes, open_object)
         if not made.segments:
             self._waited_with = known if made.waits_for_snapshot else None
             if made.waits_for_snapshot:
@@ -74,12 +74,13 @@ class ObjectRewrites:
         return Cleaned(made.freed_bytes)
 
     async def _put(self, new: NewSegment, room: str) -> CatalogEntry:
-        try:
-            key = self._background.changes.new_key(room, f"{new.id.base:020d}")
+        key = self._background.changes.new_key(room, f"{new.id.base:020d}")
+
+        async def put() -> CatalogEntry:
             await self._background.changes.intend([key])
             return await self._background.run(publishing.publish_segment, new, key)
-        finally:
-            await self._background.discard([new.temporary_name, new.temporary_index_name])
+
+        return await self._background.removing([new.temporary_name, new.temporary_index_name], put())
 
     def compact(
         self, sources: Sequence[Source], rewriter: Compact, number: int, done: Callable[[Segment | Failed], None]
@@ -88,7 +89,7 @@ class ObjectRewrites:
         self._background.start(self._compact(sources, rewriter, number), "nothing could be compacted", done)
 
     async def _compact(self, sources: Sequence[Source], rewriter: Compact, number: int) -> Segment:
-        made = await self._background.run(
+        made = await self._background.make(
             compaction.compact,
             sources,
             rewriter,

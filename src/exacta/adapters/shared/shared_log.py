@@ -55,7 +55,7 @@ class Witness(Struct):
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What a leader goes by."""
+    """Bound what a leader lets grow."""
 
     segment_bytes: int = SEGMENT_BYTES
     """A segment of the tail is sealed once it has so much."""
@@ -66,7 +66,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class Parts(Struct, frozen=True, kw_only=True):
-    """What a follower hands on to the journal that takes its place."""
+    """Hold what a follower hands on to the journal that takes its place."""
 
     ledger: Ledger
     scheduler: Scheduler

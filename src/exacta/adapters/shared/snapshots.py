@@ -15,7 +15,7 @@ from exacta.adapters.shared.background import Background
 from exacta.adapters.shared.blocks import Gone
 from exacta.adapters.shared.catalog import Catalog
 from exacta.adapters.shared.steps import Step
-from exacta.adapters.shared.tail import Tail
+from exacta.adapters.shared.tail import Tail, TailSegment
 from exacta.ports.journal import Failed, Fold
 from exacta.ports.shared import CatalogEntry, Kind
 
@@ -92,43 +92,42 @@ class SharedSnapshots:
         await self._register([entry], checksums)
 
     async def _fold(self, fold: Fold, position: int) -> None:
-        background = self._background
         begin = max((each for each in self.positions if each <= position), default=0)
         growing = self._tail.growing
         sealed_to = self._catalog.tail_from if growing is None else growing.base
         targets = sorted({min(sealed_to, position), position})
         checksums = self._checksums(targets)
-        bases = await self._write_tail(begin, position)
-        names = [file_name(base, SEGMENT_SUFFIX) for base in bases]
+        in_tail = [each for each in self._tail.segments if each.end > begin and each.base < position]
+        names = [file_name(each.base, SEGMENT_SUFFIX) for each in in_tail]
+        folded = await self._background.removing(names, self._fold_files(in_tail, fold, targets))
+        if folded:
+            names = [name for name, _ in folded]
+            await self._register(await self._background.removing(names, self._put(folded)), checksums)
+
+    async def _fold_files(
+        self, in_tail: Sequence[TailSegment], fold: Fold, targets: Sequence[int]
+    ) -> Sequence[tuple[str, int]]:
+        """Let a job fold; return the file and the position of each snapshot. The tail is written where it finds it."""
+        bases = [each.base for each in in_tail if await self._write_tail(each, targets[-1])]
         ids = [each.id for each in self._catalog.segments if each.index is not None]
         ids += [SegmentId(base) for base in bases if base >= self._catalog.tail_from]
-        try:
-            folded = await background.run(snapshot_files.fold, ids, targets, fold)
-        finally:
-            await background.discard(names)
-        if not folded:
-            return
-        made = [(name, at, self._new_key(at)) for name, at in folded]
-        try:
-            await background.changes.intend([key for _, _, key in made])
-            entries = await background.run(publishing.publish_snapshots, made)
-        finally:
-            await background.discard([name for name, _ in folded])
-        await self._register(entries, checksums)
+        return await self._background.make(snapshot_files.fold, ids, targets, fold)
 
-    async def _write_tail(self, begin: int, position: int) -> list[int]:
-        """Write what the tail has from `begin` to `position` into files, which a job finds; return their bases."""
-        written: list[int] = []
-        for segment in [each for each in self._tail.segments if each.end > begin and each.base < position]:
-            try:
-                end = min(segment.end, position)
-                pieces = await self._tail.pieces(segment, segment.base, end - segment.base)
-            except Gone:
-                continue  # it is an object by now
-            data = [pack_segment_header(segment.header), *pieces]
-            await self._background.write(file_name(segment.base, SEGMENT_SUFFIX), data, under_name=True)
-            written.append(segment.base)
-        return written
+    async def _put(self, folded: Sequence[tuple[str, int]]) -> Sequence[CatalogEntry]:
+        made = [(name, at, self._new_key(at)) for name, at in folded]
+        await self._background.changes.intend([key for _, _, key in made])
+        return await self._background.run(publishing.publish_snapshots, made)
+
+    async def _write_tail(self, segment: TailSegment, position: int) -> bool:
+        """Write what a segment of the tail has up to `position` into a file; False: it is an object by now."""
+        try:
+            end = min(segment.end, position)
+            pieces = await self._tail.pieces(segment, segment.base, end - segment.base)
+        except Gone:
+            return False
+        data = [pack_segment_header(segment.header), *pieces]
+        await self._background.write(file_name(segment.base, SEGMENT_SUFFIX), data)
+        return True
 
     def _new_key(self, position: int) -> str:
         return self._background.changes.new_key("snapshots", f"{position:020d}")

@@ -9,6 +9,7 @@ import errno
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Sequence
+from typing import TypeVar
 
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES, SegmentHeader, pack_segment_header
 from exacta.adapters.shared.blocks import Gone
@@ -16,6 +17,7 @@ from exacta.adapters.shared.steps import call
 from exacta.ports.journal import Buffer, Failed
 from exacta.ports.shared import Ledger
 
+T = TypeVar("T")
 MEMORY_BYTES = 256 << 20
 """So much of the tail is in memory: four segments, of which one is being offloaded, and the rest is read most."""
 FETCHED_BYTES = 4 << 20
@@ -59,6 +61,10 @@ class TailSegment:
         """Return which of the groups has this position."""
         return bisect_right(self.positions, position) - 1
 
+    def end_of(self, number: int) -> int:
+        """Return the position after a group."""
+        return self.positions[number + 1] if number + 1 < len(self.positions) else self.end
+
     def in_memory(self, position: int, size: int) -> list[Buffer] | None:
         """Return these bytes, in pieces; None: not all of them are in memory."""
         pieces: list[Buffer] = []
@@ -78,6 +84,15 @@ def _piece(body: Buffer, begin: int, position: int, end: int) -> Buffer:
     if position == begin and end >= begin + len(body):
         return body
     return memoryview(body)[position - begin : end - begin]
+
+
+def _found(answer: T | Failed, position: int) -> T:
+    """Return what the ledger has found of the group at `position`; raise Gone, OSError."""
+    if isinstance(answer, Failed):
+        raise OSError(errno.EIO, answer.reason)
+    if not answer:
+        raise Gone(errno.ENOENT, f"position {position} is no longer in the tail")
+    return answer
 
 
 class Tail:
@@ -152,22 +167,28 @@ class Tail:
         while position < end:
             number = segment.number_at(position)
             body = segment.bodies[number]
-            found = [(segment.positions[number], body)] if body is not None else await self._fetch(segment, number, end)
-            for begin, each in found:
-                if position < end:
-                    pieces.append(_piece(each, begin, position, end))
-                    position += len(pieces[-1])
+            if body is not None:
+                pieces.append(_piece(body, segment.positions[number], position, end))
+                position += len(pieces[-1])
+                continue
+            for each in await self._fetch(segment, number, position, end):
+                pieces.append(each)
+                position += len(each)
         return pieces
 
-    async def _fetch(self, segment: TailSegment, number: int, end: int) -> list[tuple[int, Buffer]]:
-        """Read groups again, from this one on."""
-        position = segment.positions[number]
-        groups = await call(self._ledger.read_tail, position, min(FETCHED_BYTES, end - position))
-        if isinstance(groups, Failed):
-            raise OSError(errno.EIO, groups.reason)
-        if not groups or groups[0].position != position:
-            raise Gone(errno.ENOENT, f"position {position} is no longer in the tail")
-        return [(each.position, each.body) for each in groups]
+    async def _fetch(self, segment: TailSegment, number: int, position: int, end: int) -> list[Buffer]:
+        """Read bytes again that are no longer in memory: a part of a group, or groups from this one on."""
+        begin, group_end = segment.positions[number], segment.end_of(number)
+        wanted = min(end, group_end) - position
+        if wanted * 2 < group_end - begin:
+            part = await call(self._ledger.read_body, begin, position - begin, wanted)
+            return [_found(part, begin)]
+        groups = _found(await call(self._ledger.read_tail, begin, min(FETCHED_BYTES, end - begin)), begin)
+        return [
+            _piece(each.body, each.position, max(position, each.position), end)
+            for each in groups
+            if each.position < end
+        ]
 
     async def buffers(self, segment: TailSegment) -> list[Buffer]:
         """Return a segment that does not grow any more as the file that it would be; raise as `pieces` does."""

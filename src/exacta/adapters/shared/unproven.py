@@ -11,6 +11,7 @@ A group that does not follow what was read before contradicts it. What is not pr
 """
 
 from collections import deque
+from itertools import takewhile
 
 from exacta.adapters.shared.groups import CheckedGroup
 from exacta.ports.journal import JournalDamaged
@@ -50,26 +51,30 @@ class Unproven:
         ends = [group.end for group in self._groups if group.epoch == epoch and group.end <= durable]
         self._durable = max([self._durable, *ends])
 
-    def vouch(self, position: int, checksum: int) -> None:
-        """Hear from a snapshot that the log is durable up to the end of the group with this checksum.
+    def vouch(self, position: int, checksum: int | None) -> None:
+        """Hear from the catalog that the log is durable up to the end of the group with this checksum; None: of any.
 
         Raises Contradiction if another group ends there.
         """
         for group in self._groups:
             if group.end == position:
-                if group.checksum != checksum:
-                    raise Contradiction(f"the group at position {group.position} is another than a snapshot has seen")
+                if checksum not in (None, group.checksum):
+                    raise Contradiction(f"the group at position {group.position} is another than objects are made of")
                 self._durable = max(self._durable, position)
 
     def prove_all(self) -> None:
         """Take all groups for durable."""
         self._durable = self.end
 
+    def proven(self) -> list[CheckedGroup]:
+        """Return the groups that are proven now."""
+        return list(takewhile(lambda group: group.end <= self._durable, self._groups))
+
     def take(self) -> list[CheckedGroup]:
         """Return the groups that are proven now, and go on behind them."""
-        taken: list[CheckedGroup] = []
-        while self._groups and self._groups[0].end <= self._durable:
-            taken.append(self._groups.popleft())
+        taken = self.proven()
+        for _ in taken:
+            self._groups.popleft()
         if taken:
             last = taken[-1]
             self._proven = (last.end, last.checksum, last.epoch)

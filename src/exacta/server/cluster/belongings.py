@@ -2,7 +2,7 @@
 
 from exacta.engine.engine import Engine
 from exacta.engine.replica import Replica
-from exacta.ports.following import LedJournal
+from exacta.ports.following import LedJournal, SharedReader
 from exacta.server.cluster.opening import Opened
 
 
@@ -23,8 +23,21 @@ class Belongings:
     @property
     def position(self) -> int:
         """Up to where the log is known; 0: nothing is."""
-        reader = self.journal or (None if self.opened is None else self.opened.follower)
-        return 0 if reader is None else reader.position
+        return 0 if self._reader is None else self._reader.position
+
+    @property
+    def tail_from(self) -> int:
+        """See `SharedReader`; 0: nothing is known."""
+        return 0 if self._reader is None else self._reader.tail_from
+
+    @property
+    def catalog(self) -> int:
+        """See `SharedReader`."""
+        return 0 if self._reader is None else self._reader.catalog
+
+    @property
+    def _reader(self) -> SharedReader | None:
+        return self.journal or (None if self.opened is None else self.opened.follower)
 
     def drop(self) -> None:
         """Drop all, and end the sessions with the database: nothing is flushed."""

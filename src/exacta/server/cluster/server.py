@@ -31,9 +31,10 @@ from exacta.ports.journal import Failed, JournalDamaged, JournalError
 from exacta.ports.log import Log
 from exacta.security.first_user import FirstUserToken
 from exacta.server.cluster.belongings import Belongings
+from exacta.server.cluster.figures import ClusterFigures
 from exacta.server.cluster.handing_over import hand_over
 from exacta.server.cluster.making import Making
-from exacta.server.cluster.nodes import SEEN_S, AnnouncedCluster, Knowledge
+from exacta.server.cluster.nodes import SEEN_S, AnnouncedCluster
 from exacta.server.cluster.opening import SharedAway, open_shared
 from exacta.server.cluster.roles import BrokerRole, Happened, next_role, serves_clients
 from exacta.server.connections import Connections
@@ -69,8 +70,6 @@ class ClusterServer:
         self.failure: asyncio.Future[ServerError] = loop.create_future()
         """The future that is done when this broker must not go on."""
         self.role = BrokerRole.BEGINNING
-        self.leads_taken = 0
-        """The number of times that this broker has taken the lead."""
         self.first_user: FirstUserToken | None = None
         """The token that makes the first user; None: none is needed."""
         self.reception = Reception(doors, seams.fronts, configuration)
@@ -93,6 +92,7 @@ class ClusterServer:
         )
         self._open_store = seams.shared(self._making.place(self._instance))
         self._cluster: AnnouncedCluster | None = None
+        self._figures: ClusterFigures | None = None
         self._number = 0
         """The number of the present role: what an earlier one calls back is not heard."""
         self._follows = asyncio.Event()
@@ -117,6 +117,12 @@ class ClusterServer:
         return self._cluster
 
     @property
+    def figures(self) -> ClusterFigures:
+        """The figures that operators are shown, once the server is open."""
+        assert self._figures is not None
+        return self._figures
+
+    @property
     def engine(self) -> Log:
         """The log as the present role has it, once the server is open."""
         assert self._has.log is not None
@@ -138,6 +144,7 @@ class ClusterServer:
         try:
             self.reception.bind()
             self._cluster = self._making.cluster(self._instance, touched=self._touched, refused=self._refuse)
+            self._progress.cluster = self._figures = ClusterFigures(self._cluster, self._has, self._loop.time)
             await self.reception.start_early(self._making.host(self._progress))
             self._begins()
             self._enter(BrokerRole.BEGINNING)
@@ -197,7 +204,7 @@ class ClusterServer:
         values = {"before": before.value, "role": role.value, "what": what.value, "reason": reason}
         text = "this broker is %(role)s, after %(before)s (%(what)s)" + (": %(reason)s" if reason else "")
         logger.log(logging.WARNING if reason else logging.INFO, text, values)
-        self.role = role
+        self.role = self.figures.role = role
         self._end_service()
         if role in (BrokerRole.LEAVING, BrokerRole.STOPPING):
             self._connections.part(lambda each: each.stop_taking_requests())
@@ -286,7 +293,7 @@ class ClusterServer:
         self._asks = False
         replica = self._has.replica = self._making.replica(opened, self._engine_failed)
         follower.on_leader(self._note_leader)
-        self.cluster.knows(lambda: Knowledge(follower.catalog, follower.position))
+        self.cluster.knows(self.figures.look)
         self._note_leader()
         self._serve(replica)
         if self.role is BrokerRole.FOLLOWING:
@@ -326,8 +333,8 @@ class ClusterServer:
         assert replica is not None
         assert journal is not None
         engine = self._has.engine = self._making.engine(replica, journal, self._engine_failed)
-        self.leads_taken += 1
-        self.cluster.knows(lambda: Knowledge(journal.catalog, journal.position))
+        self.figures.leads_taken += 1
+        self.cluster.knows(self.figures.look)
         self.cluster.led(None, leads=True)
         self._serve(engine)
 
