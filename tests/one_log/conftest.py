@@ -1,6 +1,7 @@
 """Fixtures: a broker for both protocols' clients."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -20,9 +21,8 @@ def broker() -> Iterator[exacta.Broker]:
 def mixed(request: pytest.FixtureRequest) -> Iterator[MixedTopic]:
     """A topic of all kinds, and the same with the gaps that compaction leaves."""
     with running_mixed() as broker:
-        topic = MixedTopic(broker, "t")
-        topic.write_everything()
-        if request.param == "compacted":
-            topic.compact()
-        yield topic
-        topic.close()
+        with closing(MixedTopic(broker, "t")) as topic:
+            topic.write_everything()
+            if request.param == "compacted":
+                topic.compact()
+            yield topic
