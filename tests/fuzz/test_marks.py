@@ -113,10 +113,10 @@ def by_certificate(calls: Calls, folder: Path) -> None:
 def called(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """The modules of ours that were called with bytes before a login, and the functions."""
     calls = Calls()
-    Watch.tracer = calls
+    Watch.tracer, Watch.slower = calls, 10.0
     for name in ("kafka-before-login", "pulsar-before-login"):
         by_fuzzing(name)
-    Watch.tracer = None
+    Watch.tracer, Watch.slower = None, 1.0
     by_http(calls)
     by_certificate(calls, tmp_path_factory.mktemp("tls"))
     return calls.modules

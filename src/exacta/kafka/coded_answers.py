@@ -100,7 +100,7 @@ def _coded(
     """Return the answers of a class to elements of one kind."""
     if not elements:
         return []
-    plan, told = _plan(of, type(elements[0]), version), _told(of, version, given)
+    plan, told = _plan(of, elements[0].__class__, version), _told(of, version, given)
     if plan.code:
         return [of(**plan.names_of(each), **told, **{plan.code: next(codes)}) for each in elements]
     assert plan.inside is not None
@@ -133,7 +133,7 @@ class _Plan(NamedTuple):
 
 
 @cache
-def _plan(of: type[Structure], element: type, version: int) -> _Plan:
+def _plan(of: type[Structure], element: Any, version: int) -> _Plan:
     fields = _fields(of, version)
     named = [name for name in fields if name in NAMES]
     is_structure = issubclass(element, Structure)
