@@ -22,7 +22,7 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[$*]'
 	@touch $@
 
-demo: $(VENV)/.installed-demo  ## a Spark pipeline under kill -9: nothing lost, nothing twice
+demo: $(VENV)/.installed-demo$(if $(findstring --brokers,$(ARGS)),-cluster)  ## a Spark pipeline under kill -9: nothing lost, nothing twice
 	$(BIN)/exacta demo $(ARGS)
 
 demo-pulsar: $(VENV)/.installed-demo-pulsar  ## Pulsar's client produces, Spark transforms, Kafka's client reads, under kill -9

@@ -7,11 +7,13 @@ rest on. There is no engine, and what is appended means nothing. So a world take
 """
 
 import asyncio
+import gc
 import logging
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from exacta.adapters.shared.shared_log import Limits
@@ -24,7 +26,7 @@ from simulation.cluster.storage import SharedStorage
 from simulation.loop import NothingHappens, SimulatedLoop
 from simulation.trace import Trace
 
-FAULTY_SECONDS = (10.0, 60.0)
+FAULTY_SECONDS = (10.0, 40.0)
 PATIENCE_SECONDS = 90.0
 """So long after the last fault everybody has followed the log, and somebody leads it."""
 MAX_VIOLATIONS = 10
@@ -56,7 +58,7 @@ class LogWorld:
         node_ids = range(1, 1 + chance.choice([2, 3, 3, 4]))
         self.storage = SharedStorage(self.loop, self.trace, dice(seed, "storage"), clock.now_ms, node_ids)
         limits = Limits(
-            segment_bytes=chance.choice([2_000, 20_000, 1 << 26]), snapshot_events=chance.choice([20, 200, 100_000])
+            segment_bytes=chance.choice([4_000, 20_000, 1 << 26]), snapshot_events=chance.choice([20, 200, 100_000])
         )
         self.members = {
             node_id: Member(
@@ -86,11 +88,11 @@ class LogWorld:
         """Let it happen."""
         self.loop.set_exception_handler(lambda loop, context: self.complain(f"loop: {context}"))
         try:
-            self.loop.run_until_complete(self._plot())
+            with _silent_dead():
+                self.loop.run_until_complete(self._plot())
+                self.loop.close()
         except NothingHappens:
             self.complain("liveness: everybody waits for ever")
-        finally:
-            self.loop.close()
         counts: Counter[str] = Counter()
         for member in self.members.values():
             counts += member.counts
@@ -107,7 +109,10 @@ class LogWorld:
     async def _plot(self) -> None:
         for member in self.members.values():
             member.start()
-        await self._nemesis.run(self._faulty_seconds)
+        nemesis = self.loop.create_task(self._nemesis.run(self._faulty_seconds))
+        while not nemesis.done() and not self.violations:
+            await asyncio.sleep(0.1)
+        nemesis.cancel()
         before = self.history.acknowledged
         end = self.loop.time() + PATIENCE_SECONDS
         while not self.violations and not self._is_well(before):
@@ -115,11 +120,24 @@ class LogWorld:
                 seen = {name: len(member.seen) for name, member in self.members.items()}
                 self.complain(f"liveness: of {len(self.history.durable)} events the brokers have seen {seen}")
             await asyncio.sleep(0.1)
+        for member in self.members.values():
+            member.kill()
 
     def _is_well(self, before: int) -> bool:
         """Say whether events were acknowledged since, one broker leads, and each has seen what was there just now."""
         enough = self.history.acknowledged >= before + 20
         return enough and all(len(each.seen) >= before + 20 for each in self.members.values())
+
+
+@contextmanager
+def _silent_dead() -> Iterator[None]:
+    """Say nothing of the coroutines of killed processes, which Python ends when nobody can resume them any more."""
+    hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    try:
+        yield
+        gc.collect()
+    finally:
+        sys.unraisablehook = hook
 
 
 def _jump(clock: WallClock, chance: random.Random) -> Callable[[int], None]:

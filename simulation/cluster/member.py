@@ -24,7 +24,7 @@ from simulation.process import Process
 from simulation.trace import Trace
 
 REOPEN_SECONDS = 0.5
-WRITE_SECONDS = (0.0, 0.05)
+WRITE_SECONDS = (0.0, 0.2)
 LOOK_SECONDS = (0.01, 0.3)
 
 
@@ -251,6 +251,8 @@ class Member:
     def _written_to(self, journal: SharedJournal, events: Sequence[bytes], result: AppendResult) -> None:
         if isinstance(result, Conflict):
             self._history.refuse(events)
+        if journal is not self._journal:
+            return  # the broker follows again, and has told nobody
         if not isinstance(result, GroupAppended):
             self._failed(Failed(f"an append was answered {result}"))
             return
@@ -258,7 +260,7 @@ class Member:
         self._take(events)
         self._keep_house(journal)
         process = self.process
-        if journal is self._journal and process is not None:
+        if process is not None:
             process.call_later(self._chance.uniform(*WRITE_SECONDS), self._write)
 
     def _keep_house(self, journal: SharedJournal) -> None:
@@ -270,5 +272,5 @@ class Member:
             if result is None and journal is self._journal and self._chance.random() < 0.5:
                 journal.clean(dict.fromkeys(range(STREAMS), 0), cleaned)
 
-        if journal is self._journal and journal.wants_snapshot:
+        if journal.wants_snapshot:
             journal.fold_snapshot(fold, folded)

@@ -73,7 +73,7 @@ class Nemesis:
         self._longest_cut = chance.choice(CUTS)
 
     async def run(self, seconds: float) -> None:
-        """Inject faults for so long; then let all be well."""
+        """Inject faults for this long; then let all be well."""
         end = self._loop.time() + seconds
         while self._kinds and (wait := self._chance.expovariate(1 / self._mean_seconds)) < end - self._loop.time():
             await asyncio.sleep(wait)

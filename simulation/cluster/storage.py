@@ -121,7 +121,7 @@ class SharedStorage:
         self.reaches[node_id].failing_share = share
 
     def restart_database(self, seconds: float) -> None:
-        """Stop the database at once, and start it again after so long; of what is in flight the disk keeps a part."""
+        """Stop the database at once, and start it again after this long; of what is in flight the disk keeps a part."""
         primary = self.database.primary
         kept = self._chance.randint(0, len(primary.in_flight()))
         self._trace.fault("database restarts", seconds, kept)
@@ -129,7 +129,7 @@ class SharedStorage:
         self._loop.call_later(seconds, primary.start)
 
     def fail_over(self, seconds: float, *, lost: int = 0, old_lives_seconds: float = 0.0) -> None:
-        """Let the standby take over, which serves after so long; `lost` acknowledged commits are missing there.
+        """Let the standby take over, which serves after this long; `lost` acknowledged commits are missing there.
 
         The old primary may live on for a while for those who are connected to it.
         """
@@ -142,19 +142,25 @@ class SharedStorage:
         self._loop.call_later(seconds, new.start)
 
     def keep_standby_away(self, seconds: float) -> None:
-        """Let nothing be committed for so long; by chance, all that waits is cancelled meanwhile, hence visible."""
+        """Let nothing be committed for this long; by chance, all that waits is cancelled meanwhile, hence visible.
+
+        In the end the standby answers again, or takes over, without what it has not received.
+        """
         primary = self.database.primary
         primary.standby_is_away = True
         cancelled_at = self._chance.choice([None, self._chance.uniform(0.0, seconds)])
-        self._trace.fault("standby away", seconds, cancelled_at)
+        takes_over = self._chance.random() < 0.5
+        self._trace.fault("standby away", seconds, cancelled_at, takes_over)
         if cancelled_at is not None:
             self._loop.call_later(cancelled_at, primary.cancel_waits)
 
-        def bring_back() -> None:
-            if primary is self.database.primary:
+        def end() -> None:
+            if primary is self.database.primary and takes_over:
+                self.fail_over(0.05)
+            elif primary is self.database.primary:
                 primary.bring_standby_back()
 
-        self._loop.call_later(seconds, bring_back)
+        self._loop.call_later(seconds, end)
 
     def alter_object(self) -> str | None:
         """Alter a byte of some object; return its key."""

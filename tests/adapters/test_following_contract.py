@@ -1,12 +1,12 @@
 """The contract of following a shared log, over the ledger and the store in memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from exacta.ports.following import Delivered, Follower, LedJournal
-from exacta.ports.journal import Failed
+from exacta.ports.journal import Cleaned, Failed
 from tests.adapters.shared.brokers import Brokers, event, events, fill, leader_and_follower, written
 from tests.adapters.turns import batch
 
@@ -131,6 +131,39 @@ def test_a_follower_that_was_cut_off_reads_from_objects_what_has_left_the_tail(b
     brokers.until(lambda: two.follower.position == one.journal.position)
     assert two.events == events(0) + [b"event of 1 at %d" % number for number in range(40)]
     assert two.read(1, 0, 40) == written(0, 40)
+
+
+def joined(blob: bytes | None, folded: Iterator[bytes]) -> bytes:
+    return b"+".join([*([] if blob is None else [blob]), *folded])
+
+
+def test_a_follower_whose_next_events_are_cleaned_away_begins_again_with_a_snapshot(brokers: Brokers):
+    one, two = leader_and_follower(brokers)
+    two.wire.cut()
+    for part in range(3):
+        fill(one, 20 * part, 20 * part + 20)
+        folded: list[Failed | None] = []
+        one.journal.fold_snapshot(joined, folded.append)
+        brokers.until(lambda: bool(folded))  # noqa: B023  # it is called in this turn of the loop
+        assert folded == [None]
+    brokers.pass_seconds(70)
+    while True:
+        cleaned: list[Cleaned | Failed] = []
+        one.journal.clean({1: 50}, cleaned.append)
+        brokers.until(lambda: bool(cleaned))  # noqa: B023  # it is called in this turn of the loop
+        assert isinstance(cleaned[0], Cleaned)
+        if not cleaned[0].freed_bytes:
+            break
+    two.wire.mend()
+    brokers.until(lambda: bool(two.failures))
+    assert two.events == events(0), "nothing was skipped"
+    two = two.again().follow()
+    end = one.append(event(100))
+    brokers.until(lambda: two.follower.position == end)
+    everything = events(0) + [b"event of 1 at %d" % number for number in range(60)] + events(100)
+    assert two.blob is not None
+    assert two.blob.split(b"+") + two.events == everything
+    assert two.read(1, 50, 60) == written(50, 60)
 
 
 def test_the_catalog_that_a_group_names_is_loaded_before_its_events_are_delivered(brokers: Brokers):

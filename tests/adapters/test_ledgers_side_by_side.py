@@ -73,6 +73,8 @@ class SideBySide(RuleBasedStateMachine):
         claimed = self.both(broker, "claim", seen, broker, self.instances[broker])
         if isinstance(claimed, Claimed):
             self.claimed[broker].append(claimed.epoch)
+        else:
+            self.claimed[broker] = [0]  # PostgreSQL's ledger has given up its own lead to try
 
     def epoch(self, broker: int, back: int) -> int:
         """Return the epoch in which a broker has led last, or the one before."""

@@ -34,7 +34,7 @@ def authority() -> trustme.CA:
 def server(port: int, authority: trustme.CA) -> Iterator[PostgresServer]:
     """A server that asks for TLS and a password wherever one comes by network."""
     if binaries() is None:
-        pytest.skip("there is no PostgreSQL; `python -m tests.databases.postgresql` gets one")
+        pytest.skip("there is no PostgreSQL: name one by EXACTA_TEST_POSTGRES")
     with a_server(in_memory=True, fsync="on", listen_addresses="127.0.0.1", port=str(port)) as server:
         data = server.folder / "data"
         made = authority.issue_cert("127.0.0.1", "localhost")

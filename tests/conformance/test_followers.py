@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import aiokafka
@@ -10,22 +11,28 @@ import confluent_kafka
 import pytest
 from confluent_kafka import admin
 
-from tests.kafka.following import FOLLOWER, LEADER, Follower, following
+from tests.server.cluster.brokers import Brokers
 
+LEADER, FOLLOWER = 1, 2
 TIMEOUT_S = 30
-NEAR = "west"
+FAR, NEAR = "east", "west"
 VALUES = [b"%d" % number for number in range(20)]
 
 
 @pytest.fixture
-def follower() -> Iterator[Follower]:
-    with following(racks=("east", NEAR), group_initial_rebalance_delay_ms=0) as running:
+def brokers(tmp_path: Path) -> Iterator[Brokers]:
+    """A leader and its follower, each in its rack."""
+    with Brokers(tmp_path, {"group.initial.rebalance.delay.ms": 0}) as running:
+        running.start(LEADER, broker_rack=FAR)
+        assert running.leader() == LEADER
+        running.start(FOLLOWER, broker_rack=NEAR)
         yield running
 
 
-def bootstrap(follower: Follower) -> str:
-    host, port = follower.address
-    return f"{host}:{port}"
+def bootstrap(brokers: Brokers) -> str:
+    """Return the address of the follower."""
+    [follower] = brokers.followers()
+    return brokers.address(follower)
 
 
 def dotted(options: dict[str, Any]) -> dict[str, Any]:
@@ -35,8 +42,8 @@ def dotted(options: dict[str, Any]) -> dict[str, Any]:
 class Confluent:
     """librdkafka's clients, which are told of the follower only."""
 
-    def __init__(self, follower: Follower) -> None:
-        self.common = {"bootstrap.servers": bootstrap(follower), "retry.backoff.ms": 50}
+    def __init__(self, brokers: Brokers) -> None:
+        self.common = {"bootstrap.servers": bootstrap(brokers), "retry.backoff.ms": 50}
 
     def produce(self, topic: str, **options: Any) -> None:
         producer = confluent_kafka.Producer({**self.common, **dotted(options)})
@@ -70,20 +77,20 @@ class Confluent:
 
 class TestLibrdkafka:
     @pytest.mark.parametrize("options", [{}, {"enable_idempotence": True}, {"transactional_id": "x"}])
-    def test_it_writes_into_a_topic_that_the_leader_creates(self, follower: Follower, options: dict[str, Any]) -> None:
-        clients = Confluent(follower)
+    def test_it_writes_into_a_topic_that_the_leader_creates(self, brokers: Brokers, options: dict[str, Any]) -> None:
+        clients = Confluent(brokers)
         clients.produce("new", **options)
         assert clients.consume("new") == VALUES
 
-    def test_it_reads_from_a_follower_in_its_rack(self, follower: Follower) -> None:
-        clients = Confluent(follower)
+    def test_it_reads_from_a_follower_in_its_rack(self, brokers: Brokers) -> None:
+        clients = Confluent(brokers)
         clients.produce("t")
-        before = follower.fetches_served
+        counts = brokers.servers[FOLLOWER].engine.counts
         assert clients.consume("t", client_rack=NEAR) == VALUES
-        assert follower.fetches_served > before
+        assert counts.read_bytes["t"] > 0
 
-    def test_it_administers(self, follower: Follower) -> None:
-        client = admin.AdminClient(Confluent(follower).common)
+    def test_it_administers(self, brokers: Brokers) -> None:
+        client = admin.AdminClient(Confluent(brokers).common)
         [created] = client.create_topics([admin.NewTopic("t", 2, 2)], operation_timeout=TIMEOUT_S).values()
         created.result(TIMEOUT_S)
         known = client.list_topics("t", timeout=TIMEOUT_S)
@@ -96,8 +103,8 @@ class TestLibrdkafka:
         [described] = client.describe_configs([admin.ConfigResource(admin.ResourceType.TOPIC, "t")]).values()
         assert described.result(TIMEOUT_S)["retention.ms"].value == "1000"
 
-    def test_a_group_is_listed_once(self, follower: Follower) -> None:
-        clients = Confluent(follower)
+    def test_a_group_is_listed_once(self, brokers: Brokers) -> None:
+        clients = Confluent(brokers)
         clients.produce("t")
         clients.consume("t")
         client = admin.AdminClient(clients.common)
@@ -108,9 +115,9 @@ class TestLibrdkafka:
 
 class TestAiokafka:
     @pytest.mark.parametrize("options", [{}, {"enable_idempotence": True}, {"transactional_id": "x"}])
-    def test_it_writes_and_reads(self, follower: Follower, options: dict[str, Any]) -> None:
+    def test_it_writes_and_reads(self, brokers: Brokers, options: dict[str, Any]) -> None:
         async def run() -> list[bytes]:
-            servers = bootstrap(follower)
+            servers = bootstrap(brokers)
             producer = aiokafka.AIOKafkaProducer(bootstrap_servers=servers, **options)
             await producer.start()
             try:

@@ -1,35 +1,20 @@
-"""A real PostgreSQL for tests: found on the machine, or unpacked from Debian's packages, without root.
-
-    python -m tests.databases.postgresql
-
-finds one, or downloads the packages that are missing here and unpacks them into the cache of the repository. It ends
-with the exit code 1, and says what is missing, where neither can be done. The order is: the folder that
-`EXACTA_TEST_POSTGRES` names, the cache, Debian's own folder, `PATH`.
-
-PostgreSQL refuses to run as root. There it runs as the user `postgres`, or as `nobody` where there is none.
-"""
+"""A real PostgreSQL for tests: the one that `EXACTA_TEST_POSTGRES` names by its folder, or the demo's, without root."""
 
 import os
-import pwd
-import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import psutil
 import psycopg
 from psycopg import sql
 
+from exacta.demo.postgresql import PostgresqlMissing, programs, readable, unprivileged
 from tests.waiting import wait_until
 
-ROOT = Path(__file__).parents[2]
-CACHE = ROOT / ".cache" / "postgresql"
-_DEBIAN = "usr/lib/postgresql/*/bin"
 _SETTINGS = {
     "listen_addresses": "",
     "fsync": "off",  # processes are killed here, and never the machine
@@ -39,55 +24,19 @@ _SETTINGS = {
     "autovacuum": "off",
 }
 START_TIMEOUT_S = 60.0
+_ENVIRONMENT = {**os.environ, "LC_ALL": "C"}
 _MEMORY, _MEMORY_BYTES = Path("/dev/shm"), 2 << 30
 
 
 def binaries() -> Path | None:
     """Return the folder of the server's programs, or None where there is none."""
     given = os.environ.get("EXACTA_TEST_POSTGRES")
-    on_path = shutil.which("postgres")
-    candidates = [
-        *([Path(given)] if given else []),
-        *sorted(CACHE.glob(_DEBIAN)),
-        *sorted(Path("/").glob(_DEBIAN), reverse=True),
-        *([Path(on_path).resolve().parent] if on_path else []),
-    ]
-    return next((each for each in candidates if (each / "initdb").exists()), None)
-
-
-def unpack() -> None:
-    """Download Debian's packages of PostgreSQL, and what they need here, and unpack them into the cache."""
-    for tool in ("apt-get", "apt-cache", "dpkg"):
-        if shutil.which(tool) is None:
-            raise SystemExit(f"there is no PostgreSQL, and no {tool} to get one: put `postgres` and `initdb` on PATH")
-    depends = _output("apt-cache", "depends", "postgresql")
-    version = re.search(r"Depends: (postgresql-\d+)", depends)
-    if version is None:
-        raise SystemExit("there is no PostgreSQL, and the lists of packages do not name it: run `apt-get update` first")
-    planned = _output("apt-get", "--print-uris", "--yes", "--no-install-recommends", "install", version[1])
-    names = sorted(set(re.findall(r"([a-z0-9][a-z0-9.+-]*)_\S+\.deb\b", planned)) | {version[1]})
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        _output("apt-get", "download", *names, cwd=folder)
-        for package in Path(folder).glob("*.deb"):
-            _output("dpkg", "-x", str(package), str(CACHE))
-
-
-def _output(*command: str, cwd: str | None = None) -> str:
-    done = subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"}
-    )
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)}: {done.stderr.strip()}")
-    return done.stdout
-
-
-def _user() -> str | None:
-    """Return the user that the server runs as, or None for this process's own."""
-    if os.geteuid() != 0:
+    if given:
+        return Path(given)
+    try:
+        return programs()
+    except PostgresqlMissing:
         return None
-    known = {each.pw_name for each in pwd.getpwall()}
-    return "postgres" if "postgres" in known else "nobody"
 
 
 class PostgresServer:
@@ -97,7 +46,6 @@ class PostgresServer:
         self,
         programs: Path,
         folder: Path,
-        user: str | None,
         settings: Mapping[str, str],
         primary: "PostgresServer | None",
     ) -> None:
@@ -105,10 +53,7 @@ class PostgresServer:
         self._settings = {**_SETTINGS, **settings}
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
-        self._as: dict[str, Any] = {}
-        if user is not None:
-            entry = pwd.getpwnam(user)
-            self._as = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+        self._as = unprivileged()
         if primary is None:
             made = "initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"
         else:
@@ -157,7 +102,7 @@ class PostgresServer:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=self._environment,
+                env=_ENVIRONMENT,
                 cwd=self._folder,
                 **self._as,
             )
@@ -190,19 +135,13 @@ class PostgresServer:
         self.kill()
         self.start()
 
-    @property
-    def _environment(self) -> Mapping[str, str]:
-        libraries = [str(path) for above in self._programs.parents[2:3] for path in above.glob("*-linux-*")]
-        found = {"PATH": f"{self._programs}{os.pathsep}{os.environ['PATH']}", "LC_ALL": "C"}
-        return {**found, "LD_LIBRARY_PATH": os.pathsep.join(libraries)} if libraries else found
-
     def _call(self, program: str, *arguments: str) -> None:
         done = subprocess.run(
             [str(self._programs / program), *arguments],
             capture_output=True,
             text=True,
             check=False,
-            env=self._environment,
+            env=_ENVIRONMENT,
             cwd=self._folder,
             **self._as,
         )
@@ -217,16 +156,15 @@ def a_server(
 
     `in_memory`, it has its files in memory where there is room: its syncs cost nothing then.
     """
-    programs = binaries()
-    assert programs is not None, "there is no PostgreSQL; `python -m tests.databases.postgresql` gets one"
-    user = _user()
+    found = binaries()
+    assert found is not None, "there is no PostgreSQL: see `EXACTA_TEST_POSTGRES`"
     # Not in pytest's folder, which other users may not enter; and the path of a socket is short.
     folder = Path(tempfile.mkdtemp(prefix="pg-", dir=_memory() if in_memory else None))
     try:
-        if user is not None:
-            os.chown(folder, pwd.getpwnam(user).pw_uid, pwd.getpwnam(user).pw_gid)
-            programs = _within_reach(programs, folder)
-        server = PostgresServer(programs, folder, user, settings, primary)
+        if user := unprivileged():
+            os.chown(folder, user["user"], user["group"])
+            found = readable(found, folder)
+        server = PostgresServer(found, folder, settings, primary)
         try:
             server.start()
             yield server
@@ -239,20 +177,3 @@ def a_server(
 def _memory() -> Path | None:
     has_room = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _MEMORY_BYTES
     return _MEMORY if has_room else None
-
-
-def _within_reach(programs: Path, folder: Path) -> Path:
-    """Return the programs, copied if another user may not enter the repository: root's home is often closed."""
-    if not programs.is_relative_to(CACHE) or all(part.stat().st_mode & 0o001 for part in (CACHE, *CACHE.parents)):
-        return programs
-    shutil.copytree(CACHE, folder / "programs", symlinks=True)
-    return folder / "programs" / programs.relative_to(CACHE)
-
-
-if __name__ == "__main__":
-    if binaries() is None:
-        unpack()
-    found = binaries()
-    if found is None:
-        sys.exit("Debian's packages of PostgreSQL were unpacked, and hold no server")
-    print(f"PostgreSQL: {found}")

@@ -52,8 +52,9 @@ class FakeProcess:
     def start(self):
         self.calls.append("start")
 
-    def kill(self):
+    def kill_one(self):
         self.calls.append("kill")
+        return "broker"
 
     def kill_tree(self, *, freeze_workers):
         self.calls.append("freeze" if freeze_workers else "kill tree")

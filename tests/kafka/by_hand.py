@@ -10,16 +10,21 @@ from typing import Any, cast
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.config.options import configure
 from exacta.engine.engine import Engine
+from exacta.engine.replica import Replica
 from exacta.front.doors import Door, Endpoint
 from exacta.front.identity import Identify, anonymous
 from exacta.kafka.connection import KafkaClientConnection
 from exacta.kafka.shared import KafkaShared
 from exacta.ports.authorizer import Authorizer
+from exacta.ports.cluster import Cluster
+from exacta.ports.log import Log
 from exacta.protocol.kafka.apis import API
 from exacta.protocol.kafka.codec import decode_response, encode_request
 from exacta.protocol.kafka.schema import Message
+from exacta.records.record_format import KafkaRecordFormat
 from exacta.security.logins import Logins
 from exacta.server.assembly import assemble_broker, assemble_engine
+from tests.engine.following import MemoryFollower
 from tests.front.transport import HandTransport, Loop
 
 DOOR = Door(front="kafka", name="PLAINTEXT", endpoint=Endpoint("h", 9092))
@@ -72,23 +77,45 @@ class Client(HandTransport):
 class Broker:
     """Its budgets are looked at after every turn: the most that they held is kept."""
 
-    def __init__(self, *, authorizer: Authorizer | None = None, logins: Logins | None = None, **options: Any) -> None:
-        """Begin with nothing; with `logins` clients log in."""
-        self.loop = Loop()
-        self.storage = MemoryStorage()
+    def __init__(
+        self,
+        *,
+        authorizer: Authorizer | None = None,
+        logins: Logins | None = None,
+        follows: "Broker | None" = None,
+        cluster: Cluster | None = None,
+        **options: Any,
+    ) -> None:
+        """Begin with nothing, or follow a broker on its loop; with `logins` clients log in."""
+        self.loop: Loop = Loop() if follows is None else follows.loop
+        self.storage: MemoryStorage = MemoryStorage() if follows is None else follows.storage
+        self.follower = MemoryFollower(self.storage, self.loop.call_soon)
+        self.engine: Engine
         self.held_syncs: list[Callable[[], Any]] | None = None
         """Not None: the disk takes its time, and what it would call back waits here."""
         configuration = configure(options)
-        self.engine: Engine = assemble_engine(
-            MemoryJournal(self.storage, self._synced),
-            self.loop,
-            clock=lambda: self.loop.now_ms,
-            limits=configuration.limits(),
-            on_failure=lambda failure: None,
-        )
+        log: Log
+        if follows is None:
+            log = self.engine = assemble_engine(
+                MemoryJournal(self.storage, self._synced),
+                self.loop,
+                clock=lambda: self.loop.now_ms,
+                limits=configuration.limits(),
+                on_failure=lambda failure: None,
+            )
+        else:
+            log = Replica(
+                self.follower,  # type: ignore[arg-type]  # its `lead` does not wait
+                KafkaRecordFormat(),
+                scheduler=self.loop,
+                clock=lambda: self.loop.now_ms,
+                limits=configuration.limits(),
+                on_failure=lambda failure: None,
+            )
         self.context = assemble_broker(
-            self.engine,
+            log,
             configuration,
+            cluster=cluster,
             cluster_id="c",
             authorizer=authorizer,
             logins=logins,

@@ -14,6 +14,7 @@ from tests.kafka.following import FOLLOWER, LEADER, Follower, following
 from tests.kafka.subscribing import ask
 from tests.kafka.test_topics import create
 from tests.kafka.wire import Wire, batch, produce, values_in
+from tests.waiting import wait_until
 
 NONE = ErrorCode.NONE
 EAST, WEST = "east", "west"
@@ -62,6 +63,20 @@ def test_what_it_has_not_followed_is_not_available(follower: Follower, offset: i
     """Out of range would make a consumer begin anew: the leader may have more."""
     assert fetch(follower.connect(), 12, offset).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
     assert fetch(follower.leading.connect(), 12, offset).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_it_catches_up_before_it_says_so(follower: Follower) -> None:
+    """A consumer whom the leader has just sent here would else be sent back, and here again."""
+    follower.hold_back()
+    wire, asked = follower.connect(), request(3)
+    wire.send(asked, 12)
+    wait_until(lambda: follower.held_back == 1, 10)
+    produce(follower.leading.connect(), batch(b"c"))  # the lag is over
+    follower.go_on()
+    [partition] = wire.receive(asked, 12)[1].responses[0].partitions
+    assert (partition.error_code, partition.high_watermark) == (NONE, 3)
+    assert fetch(follower.connect(), 12, 2).error_code == NONE
+    assert follower.held_back == 0
 
 
 def test_what_was_deleted_is_out_of_range(follower: Follower) -> None:

@@ -155,6 +155,7 @@ NO_EXAMPLE = {
     ("docs/explanation/sidecar-topics.md", "                   slow writes"): "a drawing",
     ("docs/explanation/one-log.md", " orders, partition 0"): "a drawing",
     ("docs/explanation/architecture.md", "  Kafka's and "): "a drawing",
+    ("docs/explanation/several-brokers.md", "clients -> broker 1"): "a drawing",
     (
         "docs/reference/ask.md",
         "orders-0, subscription billing",

@@ -22,7 +22,7 @@ UNSERVED: dict[str, dict[int, str]] = {
         40: "ExpireDelegationToken",
         41: "DescribeDelegationToken",
     },
-    "There is one node: nothing to replicate, elect or move": {
+    "No broker replicates from another one: there is nothing to elect or move": {
         34: "AlterReplicaLogDirs",
         52: "Vote",
         53: "BeginQuorumEpoch",

@@ -4,6 +4,7 @@ import secrets
 import signal
 import sys
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,11 @@ from exacta.extras import install_extra
 
 _SIGNALLED = 128
 """A shell's exit code for a process that a signal has ended is this and the signal's number."""
+
+
+ONE_BROKER = "driver=2,broker=2,worker=1"
+SEVERAL_BROKERS = "broker=5"
+"""The numbers of kills by default; of several brokers the one that leads is killed."""
 
 
 class Sink(StrEnum):
@@ -37,6 +43,10 @@ def demo(
     producer: Annotated[
         InputBy, typer.Option(help="Whose client produces the input; Kafka's clients read the output.")
     ] = InputBy.KAFKA,
+    brokers: Annotated[
+        int,
+        typer.Option(min=1, max=9, metavar="N", help="Several share one log in a PostgreSQL that the demo starts."),
+    ] = 1,
     seed: Annotated[
         int | None, typer.Option(help="Draw the kills of an earlier run again.", show_default=False)
     ] = None,
@@ -44,8 +54,13 @@ def demo(
         int | None, typer.Option(min=1, metavar="N", help="Only the first N of 336,776 flights.", show_default=False)
     ] = None,
     kills: Annotated[
-        str, typer.Option(metavar="WHAT=N,…", help="How many of what to kill, or 'none'.")
-    ] = "driver=2,broker=2,worker=1",
+        str | None,
+        typer.Option(
+            metavar="WHAT=N,…",
+            help=f"How many of what to kill, or 'none'; {ONE_BROKER} by default, {SEVERAL_BROKERS} of several brokers.",
+            show_default=False,
+        ),
+    ] = None,
     keep: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Keep logs, checkpoints and data in this new directory.", show_default=False),
@@ -62,11 +77,13 @@ def demo(
         from exacta.demo.screen import Screen
         from exacta.spark.java import JavaMissing
 
+        if brokers > 1 and find_spec("asyncpg") is None:  # the brokers need it, and only their adapter imports it
+            raise ModuleNotFoundError(name="asyncpg")
         if producer is InputBy.PULSAR:
             import exacta.demo.pulsar_input
             import exacta.protocol.pulsar.messages_pb2  # noqa: F401  # the broker needs it, too
     except ModuleNotFoundError as error:
-        extra = "demo" if producer is InputBy.KAFKA else "demo-pulsar"
+        extra = "demo-cluster" if brokers > 1 else "demo" if producer is InputBy.KAFKA else "demo-pulsar"
         fail(f"{error.name} is not installed: {install_extra(extra)}", EXIT_USAGE)
     for number in (signal.SIGTERM, signal.SIGHUP):  # the processes that it has started are ended, too
         signal.signal(number, lambda number, _: sys.exit(_SIGNALLED + number))
@@ -76,7 +93,8 @@ def demo(
         settings = DemoSettings(
             seed=secrets.randbelow(1_000_000) if seed is None else seed,
             sink_format=sink.value,
-            kills=parse_counts(kills),
+            kills=parse_counts(kills or (ONE_BROKER if brokers == 1 else SEVERAL_BROKERS)),
+            brokers=brokers,
             flights=flights,
             keep=keep,
             by_pulsar=producer is InputBy.PULSAR,

@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 import psutil
@@ -27,13 +27,23 @@ from exacta.demo.checkpoints import QueryProgress
 from exacta.demo.kills import Kill, Target
 
 if TYPE_CHECKING:
-    from exacta.demo.processes import BrokerProcess, DriverProcess, Zombies
+    from exacta.demo.processes import DriverProcess, Zombies
 
 _FROZEN_BEFORE_KILL_S = 2.0
 _LOST_TASK_WITHIN_S = 3.0
 _THAW_AT_LATEST_S = 60.0
 _AIM_AT_MOST_S = 15.0
 _CLOSE_LOOKS = 10
+
+
+class Victim(Protocol):
+    """A broker, or several of which one is killed."""
+
+    def start(self) -> None:
+        """Start what does not run."""
+
+    def kill_one(self) -> str:
+        """Kill by signal 9, and say what was killed."""
 
 
 class _Left(Struct):
@@ -57,7 +67,7 @@ class Nemesis(Struct):
     """Carry out `plan` on `broker` and `driver`; `say` what happens."""
 
     plan: list[Kill]
-    broker: BrokerProcess
+    broker: Victim
     driver: DriverProcess
     say: Callable[[str], None]
     written: Callable[[], int]
@@ -134,10 +144,10 @@ class Nemesis(Struct):
         self.plan.pop(0)
         self.struck[kill.target] += 1
         if kill.target is Target.BROKER:
-            self.broker.kill()
+            killed = self.broker.kill_one()
             self.broker_is_away = True
             self._broker_back_at = now + kill.rest_s
-            self.say(f"kill -9 broker, {during}; away for {kill.rest_s:.1f} s")
+            self.say(f"kill -9 {killed}, {during}; away for {kill.rest_s:.1f} s")
             return True
         zombies = self.driver.kill_tree(freeze_workers=kill.frozen)
         self.driver.start()

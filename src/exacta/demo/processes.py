@@ -20,6 +20,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
@@ -114,15 +115,22 @@ class ServerProcess:
 class BrokerProcess(ServerProcess):
     """`exacta serve`."""
 
-    def __init__(self, data: Path, port: int, log: Path, pulsar_port: int | None = None) -> None:
+    def __init__(
+        self, data: Path, port: int, log: Path, pulsar_port: int | None = None, more: Sequence[str] = ()
+    ) -> None:
         self.bootstrap_servers = f"127.0.0.1:{port}"
-        command = ["serve", "--data", str(data), "--listen", self.bootstrap_servers]
+        command = ["serve", "--data", str(data), "--listen", self.bootstrap_servers, *more]
         self.pulsar_url: str | None = None
         """The URL for Pulsar's clients; None: it serves none."""
         if pulsar_port is not None:
             self.pulsar_url = f"pulsar://127.0.0.1:{pulsar_port}"
             command += ["--pulsar-listen", f"127.0.0.1:{pulsar_port}"]
         super().__init__([sys.executable, "-m", "exacta.cli", *command], log)
+
+    def kill_one(self) -> str:
+        """Kill it, and say what was killed."""
+        self.kill()
+        return "broker"
 
     def stop(self) -> None:
         """Stop it as an operator would; kill it if it does not."""

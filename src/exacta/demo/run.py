@@ -29,10 +29,12 @@ from confluent_kafka import KafkaException
 from msgspec import Struct
 
 from exacta.demo import checkpoints, expectation, flights, topics
+from exacta.demo.brokers import Brokers
 from exacta.demo.flights import FlightsMissing
 from exacta.demo.kills import Target, plan
 from exacta.demo.nemesis import Nemesis
 from exacta.demo.pipeline_names import DELAYS_QUERY, ENRICHED_QUERY, WATERMARK_DAYS
+from exacta.demo.postgresql import PostgresqlMissing
 from exacta.demo.processes import BrokerProcess, DriverProcess, free_port, spark_environment
 from exacta.demo.raw_log import RawLogError, read_transactions
 from exacta.demo.records import CLOSING_FLIGHT_ID, AirportHour, EnrichedFlight, Flight
@@ -68,7 +70,9 @@ class DemoSettings(Struct, frozen=True, kw_only=True):
     keep: Path | None = None
     micro_batches: int = 32
     by_pulsar: bool = False
-    """True if a client of Pulsar's produces the input."""
+    """True if a Pulsar client produces the input."""
+    brokers: int = 1
+    """The number of brokers; several share a log that a PostgreSQL of their own keeps."""
 
 
 class DemoFailed(Exception):
@@ -83,7 +87,7 @@ class Outcome(Enum):
     COULD_NOT_RUN = 2
 
 
-_FAILURES = (DemoFailed, topics.LoadFailed, topics.ReadStalled, KafkaException, RawLogError)
+_FAILURES = (DemoFailed, PostgresqlMissing, topics.LoadFailed, topics.ReadStalled, KafkaException, RawLogError)
 
 
 def run(settings: DemoSettings, screen: Screen) -> Outcome:
@@ -154,8 +158,7 @@ class _Demo:
         self._unfed = flights.messages(self._flights)
         self._fed = 0
         self._flights_per_batch = max(1, -(-len(self._flights) // settings.micro_batches))
-        pulsar_port = free_port() if settings.by_pulsar else None
-        self._broker = BrokerProcess(work / "broker", free_port(), work / "broker.log", pulsar_port)
+        self._broker = self._make_broker()
         self._driver = DriverProcess(
             self._driver_command(), work / "driver.log", spark_environment(work / "scratch"), directory=work / "scratch"
         )
@@ -167,12 +170,20 @@ class _Demo:
             written=self._count_written,
         )
 
+    def _make_broker(self) -> "BrokerProcess | Brokers":
+        count, work, for_pulsar = self._settings.brokers, self._work, self._settings.by_pulsar
+        if count == 1:
+            return BrokerProcess(work / "broker", free_port(), work / "broker.log", free_port() if for_pulsar else None)
+        return Brokers(count, work, for_pulsar=for_pulsar)
+
     def run(self) -> None:
         """Do everything up to the verdicts."""
         seed = self._settings.seed
         producer = "Pulsar" if self._settings.by_pulsar else "Kafka"
+        if self._settings.brokers > 1:
+            self._screen.say(f"{self._settings.brokers} brokers share one log, which PostgreSQL keeps")
         self._screen.say(
-            f"input by a client of {producer}'s; sink {self._settings.sink_format}; seed {seed} "
+            f"input by a {producer} client; sink {self._settings.sink_format}; seed {seed} "
             f"(--seed {seed} draws the same kills again)"
         )
         self._broker.start()
@@ -309,7 +320,7 @@ class _Demo:
         if not self._nemesis.broker_is_away and self._broker.exit_code() is not None:
             self._restart("broker", self._broker)
 
-    def _restart(self, name: str, process: BrokerProcess | DriverProcess) -> None:
+    def _restart(self, name: str, process: "BrokerProcess | Brokers | DriverProcess") -> None:
         self._restarts[name] += 1
         self._complain(f"the {name} ended by itself with exit code {process.exit_code()}", process.log)
         if self._restarts[name] > _MOST_RESTARTS:

@@ -1,15 +1,19 @@
 """Why a partition of a Fetch is not read: replicas, leader epochs (KIP-320), and what a follower has not followed yet.
 
 A follower knows a prefix of the log. What it says of the log's end, a consumer would take for the truth: that its
-offset is out of range, or that the log has another past than it has read. So of what may only not have come yet it says
-OFFSET_NOT_AVAILABLE (KIP-392), after which consumers ask the leader, or ask again.
+offset is out of range, or that the log has another past than it has read. So it catches up with the leader before it
+speaks of an offset beyond its end. If that is still beyond, it says OFFSET_NOT_AVAILABLE (KIP-392), after which
+consumers ask the leader, or ask again.
 """
+
+from collections.abc import Iterable
 
 from exacta.core.values.leader_epochs import FIRST_EPOCH, end_of, last_epoch
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.fetch_sessions import Asked
 from exacta.kafka.leader_epoch import UNSAID, leader_epoch_error
+from exacta.ports.log import FetchPartition as Wanted
 from exacta.ports.log import Visible
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k01_fetch import FetchRequest
@@ -30,6 +34,14 @@ def is_replica(request: FetchRequest) -> bool:
 def is_ahead(broker: Broker, visible: Visible | None, fetch_offset: int) -> bool:
     """Return whether this is a follower that has not followed the log up to an offset, which may be in it."""
     return not broker.cluster.leads and visible is not None and fetch_offset > visible.high_watermark
+
+
+def are_ahead(broker: Broker, wanted: Iterable[Wanted]) -> bool:
+    """Return whether one of the partitions is wanted from where a follower has not followed it."""
+    if broker.cluster.leads:
+        return False
+    visible = broker.engine.visible
+    return any(is_ahead(broker, visible(each.topic, each.partition), each.fetch_offset) for each in wanted)
 
 
 def unread(broker: Broker, asked: Asked) -> ErrorCode:

@@ -1,49 +1,34 @@
-"""The leader's jobs in true processes of their own, over true files."""
+"""The leader's jobs in true processes of their own, over true files and true object stores."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from exacta.adapters.local.child_process import ChildProcess
 from exacta.adapters.local.files import PosixFiles
-from exacta.ports.journal import Buffer, CompactionOrder
-from exacta.ports.shared import Kind, Missing
+from exacta.ports.journal import CompactionOrder
+from exacta.ports.shared import Kind, ObjectStore
+from tests.adapters import object_benches
 from tests.adapters.bench import EVERYTHING
 from tests.adapters.compacting import RULES, keyed, keys_of, last_of_each_key
 from tests.adapters.shared.led import Cluster, Led
 from tests.adapters.shared.test_space import clean, fold, joined
 
 
-class DirectoryStore:
-    """Objects in a directory, which any process reads."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-
-    def _path(self, key: str) -> Path:
-        return self._directory / key.replace("/", "+")
-
-    def put(self, key: str, data: Sequence[Buffer]) -> None:
-        self._path(key).write_bytes(b"".join(data))
-
-    def get(self, key: str, start: int = 0, size: int | None = None) -> bytes:
-        try:
-            whole = self._path(key).read_bytes()
-        except FileNotFoundError:
-            raise Missing(key) from None
-        return whole[start : None if size is None else start + size]
-
-    def delete(self, keys: Iterable[str]) -> None:
-        for key in keys:
-            self._path(key).unlink(missing_ok=True)
-
-    def close(self) -> None:
-        """Nothing is open."""
+@pytest.fixture(params=sorted(set(object_benches.BENCHES) - {"memory"}))
+def store(request: pytest.FixtureRequest) -> Iterator[ObjectStore]:
+    """Return a store that another process can reach."""
+    with object_benches.BENCHES[request.param]() as bench:
+        yield bench.open()
 
 
-def test_a_leader_offloads_folds_cleans_and_compacts_in_processes_of_their_own(tmp_path: Path) -> None:
-    for name in ("store", "first", "second"):
+def test_a_leader_offloads_folds_cleans_and_compacts_in_processes_of_their_own(
+    tmp_path: Path, store: ObjectStore
+) -> None:
+    for name in ("first", "second"):
         (tmp_path / name).mkdir()
-    cluster = Cluster(DirectoryStore(tmp_path / "store"))
+    cluster = Cluster(store)
     first, second = tmp_path / "first", tmp_path / "second"
     led = Led(cluster, segment_bytes=9_000, scratch=PosixFiles(first), new_job_runner=lambda: ChildProcess(first))
     for number in range(60):

@@ -72,9 +72,9 @@ class Brokers:
 
     # --- the brokers --------------------------------------------------------------------------------------------------
 
-    def start(self, node_id: int, *, is_second: bool = False) -> ClusterServer:
+    def start(self, node_id: int, *, is_second: bool = False, **options: Any) -> ClusterServer:
         """Start a broker, with the ports that a broker of this id had before, unless that one is there still."""
-        configuration = configure({**self.options, "node.id": node_id})
+        configuration = configure({**self.options, "node.id": node_id, **options})
         ports = {} if is_second else self._ports
         doors = [
             Door(front=each, name=_NAMES[each], endpoint=Endpoint("127.0.0.1", ports.get((node_id, each), 0)))

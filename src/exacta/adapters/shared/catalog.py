@@ -233,22 +233,22 @@ class Catalog:
 
     def _changes(self, log: Sequence[Segment], tail: Sequence[Segment]) -> _Changes | None:
         """Return what has changed; None: too much to tell."""
-        ends = {id(each): _end(each) for each in log}
         replaced: list[tuple[Sequence[Segment], Segment | None]] = []
         present = list(self.segments)
+        known = {id(each) for each in present}
         kept = {id(each) for each in (*log, *tail)}
         appended: list[Segment] = []
         for new in log:
-            if any(each is new for each in present):
+            if id(new) in known:
                 continue
-            covered = [each for each in present if new.base <= each.base < ends[id(new)]]
+            covered = [each for each in present if new.base <= each.base < _end(new)]
             if not covered:
                 if tail or (present and present[-1].base >= new.base):
                     return None
                 appended.append(new)
                 continue
             is_whole = all(each.index is not None and id(each) not in kept for each in covered)
-            if not is_whole or covered[0].base != new.base or _end(covered[-1]) != ends[id(new)]:
+            if not is_whole or covered[0].base != new.base or _end(covered[-1]) != _end(new):
                 return None
             replaced.append((covered, new))
         seen = {id(each) for old, _ in replaced for each in old} | kept

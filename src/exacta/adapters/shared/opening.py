@@ -112,6 +112,7 @@ async def _open(parts: Parts, node_id: int, instance: str) -> SharedFollower:
         raise LedgerAway(failed.reason)
     await call_in(parts.worker, parts.post, parts.files.clear_leavings)
     follower = SharedFollower(parts, node_id, instance)
+    await follower.check_witness()
     while True:
         try:
             await follower.go_round()

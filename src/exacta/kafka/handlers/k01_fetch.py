@@ -12,7 +12,7 @@ from exacta.kafka.at_follower import by_request
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.fetch_quota import most_bytes, within_quota
-from exacta.kafka.fetch_refusals import Reasons, is_ahead, is_replica, unread
+from exacta.kafka.fetch_refusals import Reasons, are_ahead, is_ahead, is_replica, unread
 from exacta.kafka.fetch_rights import take_out_unreadable
 from exacta.kafka.fetch_sessions import (
     FINAL_EPOCH,
@@ -233,7 +233,13 @@ def _read(
 
         by_pieces(context, answers, check, lambda: done([*checked, *found.refused], answered))
 
-    by_pieces(context, partitions, sort, lambda: _fetch(broker, request, context, found, read))
+    def sorted_out() -> None:
+        if are_ahead(broker, found.wanted):
+            broker.catch_up(context, lambda: _fetch(broker, request, context, found, read))
+        else:
+            _fetch(broker, request, context, found, read)
+
+    by_pieces(context, partitions, sort, sorted_out)
 
 
 def _fetch(
@@ -372,7 +378,8 @@ HANDLER = Handler(
         Inside(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER),
     ),
     at_follower=by_request(
-        "From version 11 on it serves records as far as it has followed them, and says OFFSET_NOT_AVAILABLE beyond. "
+        "From version 11 on it serves the records that it has followed. It catches up with the leader for an offset "
+        "beyond them, and says OFFSET_NOT_AVAILABLE if that is still beyond. "
         "Older versions do not know followers: it refuses each partition by NOT_LEADER_OR_FOLLOWER."
     ),
     handle=handle,
