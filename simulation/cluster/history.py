@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""The history of a shared log from outside: what was acknowledged, refused and shown, and what must not be.
-=======
 """The history of a shared log, from outside: what was acknowledged, refused and shown; and what must not be.
->>>>>>> 3e32d5e4
 
 Events are opaque to the log. Here each is a line of text that no other event has, and says where its batch lies.
 """

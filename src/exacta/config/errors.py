@@ -1,4 +1,4 @@
-"""The error of a configuration."""
+"""The one exception for a configuration that cannot be."""
 
 
 class ConfigurationError(Exception):
