@@ -267,8 +267,9 @@ async def consume(here: Client) -> None:
         await here.think()
         end = here.told.ends[place]
         if end > here.told.positions[here.name, place]:
-            await here.until_answered(Acknowledge(**named, before=Offset(end)))
-            here.told.positions[here.name, place] = end
+            answer, _ = await here.until_answered(Acknowledge(**named, before=Offset(end)))
+            if answer == DONE:
+                here.told.positions[here.name, place] = end
 
 
 async def administer(here: Client) -> None:

@@ -11,13 +11,15 @@ from msgspec import Struct
 
 from exacta.core.apply import apply
 from exacta.core.event_codec import decode_event
-from exacta.core.events import Event
+from exacta.core.events import Event, LeadTaken
 from exacta.core.ids import PartitionId
-from exacta.core.snapshot import snapshot
+from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state.state import State
+from exacta.core.transactions.expiry import latest_noted_ms
 from exacta.core.values.limits import Limits
 from exacta.engine.visible import visible_changes
 from exacta.ports.log import Visible
+from simulation.invariants.bounds import tables_are_counted
 from simulation.invariants.invariants import violations
 
 Complain = Callable[[str], None]
@@ -125,9 +127,11 @@ class DurableLog:
             self._complain(f"visible: readers of {who} see something else at {end} than the log has there")
 
     def check(self, who: str, end: int, state: State) -> None:
-        """Hold a broker's state against all invariants."""
+        """Hold a broker's state against all invariants, as it would be if it took the lead."""
         count = self._checked[who] = self._at[end].count
-        for violation in violations(state, self.events[:count]):
+        would_lead = restore(snapshot(state), state.limits)
+        after_recovery(would_lead, may_have_forgotten=False)
+        for violation in (*violations(would_lead, self.events[:count]), *tables_are_counted(state)):
             self._complain(f"{who}: {violation}")
 
     # --- the log ------------------------------------------------------------------------------------------------------
@@ -157,7 +161,13 @@ class DurableLog:
         self.end = attempt.end
 
     def _look_at_time(self, event: Event) -> None:
+        """Complain where a time goes back: in one leader's time, or behind what the state has noted before that.
+
+        A leader goes by the time that the state has noted of producers and transactions (decision 0018), no more.
+        """
         at_ms = getattr(event, "at_ms", -1)
+        if isinstance(event, LeadTaken):
+            self._latest_ms = latest_noted_ms(self.state)
         if 0 <= at_ms < self._latest_ms:
             self._complain(f"time goes back: {type(event).__name__} is of {at_ms}, after {self._latest_ms} was noted")
         self._latest_ms = max(self._latest_ms, at_ms)

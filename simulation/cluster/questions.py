@@ -20,6 +20,8 @@ from simulation.cluster.durable_log import DurableLog
 from simulation.cluster.told import Place, Told
 
 MOST_BYTES = 1 << 20
+Read = dict[Place, list[tuple[int, bytes]]]
+"""Offsets and values by partition."""
 
 
 class _Asked:
@@ -156,7 +158,7 @@ class Reading:
         self._log = log
         self._left = list(places)
         self._done = done
-        self._found: dict[Place, list[tuple[int, bytes]]] = {place: [] for place in places}
+        self._found: Read = {place: [] for place in places}
 
     def go_on(self, offset: int = 0) -> None:
         """Read from an offset of the first partition that is left."""

@@ -160,11 +160,11 @@ class ClusterWorld:
             client.is_over = True
         await self._until(programs.done, "all clients have their answers")
         await self._until(self._is_well, "all brokers have followed the log")
-        asking.cancel()
-        nemesis.cancel()
-        programs.cancel()
-        if not self.violations and not programs.cancelled() and (failure := programs.exception()):
-            raise failure
+        for task in (asking, nemesis, programs):
+            task.cancel()
+        for failure in await asyncio.gather(asking, nemesis, programs, return_exceptions=True):
+            if isinstance(failure, Exception):
+                self.complain(f"a program failed: {failure!r}")
         await self._read_all()
         for broker in self.brokers.values():
             broker.kill()
