@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-pulsar test test-canaries test-spark test-with soak simulate simulate-all check bench bench-kafka bench-growth \
-	bench-storage bench-spark bench-pulsar bench-one-log bench-sidecar dist test-dist docs docs-site pulsar-messages clean
+	bench-storage bench-spark bench-cluster bench-pulsar bench-one-log bench-sidecar dist test-dist docs docs-site pulsar-messages clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9.-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -125,6 +125,9 @@ bench-one-log: $(VENV)/.installed-test  ## reading the other protocol's messages
 
 bench-sidecar: $(VENV)/.installed-test  ## sidecar topics beside marker topics, by turns (a quarter of an hour)
 	$(BIN)/python -m benchmarks.sidecar $(ARGS)
+
+bench-cluster: $(VENV)/.installed-test  ## brokers over one PostgreSQL: transactions by turns with one broker, takeover, a follower's lag (minutes)
+	$(BIN)/python -m benchmarks.cluster $(ARGS)
 
 bench-pulsar: $(VENV)/.installed-test  ## Pulsar's own client beside Apache Pulsar (needs a JDK and Maven; forty minutes)
 	$(BIN)/python -m benchmarks.pulsar $(ARGS)
