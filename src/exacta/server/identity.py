@@ -54,30 +54,30 @@ def sync_directory(path: Path) -> None:
 MOVED_FILE = "moved.json"
 
 
-class Moved(Struct, frozen=True, kw_only=True):
+class Elsewhere(Struct, frozen=True, kw_only=True):
     """The file that fences a data directory: its log is elsewhere, or not yet here. Fields are only added."""
 
     place: str
-    """Where the log has gone, or where it is copied from."""
+    """The place where the log has gone, or from which it is copied."""
     copy: str
     """The name of the copy."""
     is_gone: bool
     """False: the log is being copied into this directory."""
 
 
-def moved(data: Path) -> Moved | None:
+def moved(data: Path) -> Elsewhere | None:
     """Read the file; None: there is none. Raises ServerError and OSError."""
     try:
         content = (data / MOVED_FILE).read_bytes()
     except FileNotFoundError:
         return None
     try:
-        return msgspec.json.decode(content, type=Moved)
+        return msgspec.json.decode(content, type=Elsewhere)
     except msgspec.DecodeError as error:
         raise ServerError(f"{data / MOVED_FILE} cannot be read, and it says where the log of {data} is") from error
 
 
-def fence(data: Path, note: Moved) -> None:
+def fence(data: Path, note: Elsewhere) -> None:
     """Let no broker start on this directory, durably."""
     keep(data / MOVED_FILE, msgspec.json.encode(note))
 

@@ -148,7 +148,7 @@ class Download:
     """Write a log into a directory whose lock is held: the objects, then the groups of the tail, then `finish`."""
 
     def __init__(self, files: Files, seen: CatalogSeen, schema: Schema) -> None:
-        """What an earlier copy has left in the directory is removed. Raises OSError."""
+        """Remove what an earlier copy has left in the directory. Raises OSError."""
         self._files = files
         self._seen = seen
         self._schema = schema

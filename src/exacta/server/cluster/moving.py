@@ -30,7 +30,7 @@ from exacta.server import identity
 from exacta.server.cluster import founding
 from exacta.server.cluster.founding import Founded
 from exacta.server.errors import ServerError
-from exacta.server.identity import JOURNAL_DIRECTORY, META_FILE, Moved
+from exacta.server.identity import JOURNAL_DIRECTORY, META_FILE, Elsewhere
 from exacta.server.logins import SECRET_FILE, login_secret
 from exacta.server.shared_stores import open_postgres
 
@@ -107,7 +107,7 @@ async def _to_cluster(data: Path, files: PosixFiles, shared: Shared) -> Copied:
         epoch = await _claim(shared.ledger)
         with open_log(files, SCHEMA) as log:
             await _upload(log, shared, epoch)
-        identity.fence(data, Moved(place=shared.name, copy=founded.copy, is_gone=True))
+        identity.fence(data, Elsewhere(place=shared.name, copy=founded.copy, is_gone=True))
     elif founded.copied_from is not None:
         epoch = await _claim(shared.ledger)
     if founded.copied_from is not None:
@@ -168,7 +168,7 @@ async def _to_directory(shared: Shared, data: Path, files: PosixFiles) -> Copied
     await _require_silence(ledger)
     epoch = await _claim(ledger)
     name = secrets.token_hex(8)
-    identity.fence(data, Moved(place=shared.name, copy=name, is_gone=False))
+    identity.fence(data, Elsewhere(place=shared.name, copy=name, is_gone=False))
     end = await _download(shared, files)
     (data / META_FILE).unlink(missing_ok=True)
     identity.cluster_id(data / META_FILE, founded.cluster_id)
