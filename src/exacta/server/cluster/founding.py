@@ -25,6 +25,14 @@ class Founded(Struct, frozen=True, kw_only=True):
 
     cluster_id: str
     secret: bytes
+    logins: bytes | None = None
+    """The secret of the logins of a broker that was alone, whose log was copied here."""
+    copied_from: str | None = None
+    """The directory from which a log is being copied: until that has ended, there is none here."""
+    moved_to: str | None = None
+    """The directory to which the log has gone."""
+    copy: str = ""
+    """The name of the copy that has made either of these."""
 
     def __repr__(self) -> str:
         """Show no secret."""
@@ -33,12 +41,27 @@ class Founded(Struct, frozen=True, kw_only=True):
     @property
     def login_secret(self) -> bytes:
         """The secret from which unknown users get their salts."""
-        return self._derived(b"logins")
+        return self._derived(b"logins") if self.logins is None else self.logins
 
     @property
     def first_user_token(self) -> str:
         """The text of the token that makes the first user, at every broker."""
         return base64.urlsafe_b64encode(self._derived(b"first user")).rstrip(b"=").decode()
+
+    def record(self) -> bytes:
+        """Return the bytes that a ledger keeps."""
+        return msgspec.json.encode(self)
+
+    def require_log(self) -> None:
+        """Raise ServerError if the log of this cluster is not here."""
+        if self.moved_to is not None:
+            raise ServerError(
+                f"the log of this cluster has gone to the directory {self.moved_to}: start a broker there"
+            )
+        if self.copied_from is not None:
+            raise ServerError(
+                f"the copy of the log from {self.copied_from} has not ended: the same `exacta log copy` again ends it"
+            )
 
     def _derived(self, purpose: bytes) -> bytes:
         return hmac.digest(self.secret, purpose, hashlib.sha256)
@@ -47,7 +70,12 @@ class Founded(Struct, frozen=True, kw_only=True):
 def draw() -> bytes:
     """Return a record for a new cluster."""
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
-    return msgspec.json.encode(Founded(cluster_id=cluster_id, secret=secrets.token_bytes(_SECRET_BYTES)))
+    return Founded(cluster_id=cluster_id, secret=draw_secret()).record()
+
+
+def draw_secret() -> bytes:
+    """Return a new secret of a cluster."""
+    return secrets.token_bytes(_SECRET_BYTES)
 
 
 def read(record: bytes) -> Founded:

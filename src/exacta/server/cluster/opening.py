@@ -55,6 +55,7 @@ async def open_shared(
     follower: Follower | None = None
     try:
         founded = founding.read(await _answer(store.ledger.found, founding.draw()))
+        founded.require_log()
         await _come_in(cluster, store)
         for_logins = None
         if any(each.login for each in reception.doors):
