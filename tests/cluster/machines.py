@@ -66,6 +66,11 @@ class Broker:
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
+    def move(self) -> None:
+        """Let another broker lead, if this one does."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGUSR1)
+
     @property
     def exit_code(self) -> int | None:
         """Return the code with which it has ended, or None."""
@@ -123,5 +128,3 @@ def three_machines(folder: Path) -> Iterator[Machines]:
     finally:
         links.close()
         shutil.rmtree(sockets, ignore_errors=True)
-
-

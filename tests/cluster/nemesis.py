@@ -32,6 +32,7 @@ class Nemesis:
             "reset": (2, self._reset),
             "slow": (2, self._slow),
             "stopped": (3, self._stop),
+            "moved": (2, self._move),
             "database killed": (3, self._kill_database),
         }
 
@@ -39,7 +40,7 @@ class Nemesis:
         """Do one fault, and undo it."""
         # All draws come first: what the cluster does meanwhile changes no later fault.
         (kind,) = self._chance.choices(list(self._kinds), [weight for weight, _ in self._kinds.values()])
-        at_leader = self._chance.random() < 0.7
+        at_leader = self._chance.random() < 0.7 or kind == "moved"
         other = self._chance.choice(list(self._machines.brokers))
         leader = self._machines.leading() if at_leader else None
         node_id = other if leader is None else leader
@@ -60,6 +61,12 @@ class Nemesis:
         away_s = self._away()
         broker.start()
         return f", away {away_s:.1f} s"
+
+    def _move(self, broker: Broker) -> str:
+        if self._machines.leading() != broker.node_id:
+            return ", not touched"  # one that is about to start would not know the signal
+        broker.move()
+        return ""
 
     def _away(self) -> float:
         away_s = self._chance.choice((0.0, self._chance.uniform(0.0, 3.0)))

@@ -108,7 +108,9 @@ class Observer:
         topics = [
             FetchTopic(
                 topic=topic,
-                partitions=[FetchPartition(partition=each, fetch_offset=0, partition_max_bytes=1) for each in range(count)],
+                partitions=[
+                    FetchPartition(partition=each, fetch_offset=0, partition_max_bytes=1) for each in range(count)
+                ],
             )
             for topic, count in self._topics.items()
         ]

@@ -27,10 +27,7 @@ SEED = int(os.environ.get("EXACTA_TEST_SEED", "1"))
 _S_PER_FAULT = 60.0
 _PER_RUN = 10
 
-RUNS = [
-    (number, min(_PER_RUN, KILLS - first))
-    for number, first in enumerate(range(0, KILLS, _PER_RUN))
-]
+RUNS = [(number, min(_PER_RUN, KILLS - first)) for number, first in enumerate(range(0, KILLS, _PER_RUN))]
 
 
 @pytest.mark.skipif(not KILLS, reason="make test-cluster")
