@@ -25,7 +25,7 @@ class Links:
 
     def open(self, folder: Path, target: Path) -> "Link":
         """Return a link that listens in one folder, and leads to the server of another one."""
-        link = Link(self._loop, str(target / SOCKET))
+        link = Link(self._loop, target)
         asyncio.run_coroutine_threadsafe(link.listen(str(folder / SOCKET)), self._loop).result()
         self._links.append(link)
         return link
@@ -59,9 +59,10 @@ class _Way:
 class Link:
     """See the module."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, target: str) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, target: Path) -> None:
         self._loop = loop
-        self._target = target
+        self.target = target
+        """The folder of the server, which may change."""
         self._ways = {"to the database": _Way(), "from the database": _Way()}
         self._writers: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
@@ -108,7 +109,7 @@ class Link:
         pumps: list[asyncio.Future[None]] = []
         try:
             with contextlib.suppress(OSError):
-                to_read, to_write = await asyncio.open_unix_connection(self._target)
+                to_read, to_write = await asyncio.open_unix_connection(str(self.target / SOCKET))
                 writers.append(to_write)
                 self._writers.add(to_write)
                 pumps = [

@@ -1,4 +1,4 @@
-"""The machines of the campaign: PostgreSQL, a link to it for each broker, and the brokers as processes."""
+"""The machines: PostgreSQL with its standby, a link to both for each broker, and the brokers as processes."""
 
 import contextlib
 import shutil
@@ -7,15 +7,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from tests.cluster.databases import Databases
 from tests.cluster.links import Link, Links
 from tests.conformance.brokers import BROKER_SETTINGS, HOST, free_port
-from tests.databases.postgresql import PostgresServer, a_server
 
 NODE_IDS = (1, 2, 3)
 _STOP_TIMEOUT_S = 60.0
@@ -25,15 +25,17 @@ _ASK_FOR_S = 2.0
 class Broker:
     """A process of `exacta serve --postgres`, which is started again on the same ports."""
 
-    def __init__(self, node_id: int, folder: Path, sockets: Path, link: Link) -> None:
+    def __init__(self, node_id: int, folder: Path, sockets: Sequence[Path], links: Sequence[Link]) -> None:
         self.node_id = node_id
-        self.link = link
+        self.links = links
+        """One for each host of PostgreSQL."""
         self.address = f"{HOST}:{free_port()}"
         self.pulsar = f"{HOST}:{free_port()}"
         self._log = folder / f"broker-{node_id}.log"
         self._command = [
             *(sys.executable, "-m", "exacta.cli", "serve", "--node-id", str(node_id)),
-            *("--postgres", f"postgresql://postgres@/postgres?host={sockets}", "--data", str(folder / str(node_id))),
+            *("--postgres", f"postgresql://postgres@/postgres?host={','.join(map(str, sockets))}"),
+            *("--data", str(folder / str(node_id))),
             *("--listen", self.address, "--pulsar-listen", self.pulsar),
             *(part for each in BROKER_SETTINGS for part in ("--set", each)),
         ]
@@ -86,11 +88,17 @@ class Broker:
 class Machines:
     """All of them."""
 
-    def __init__(self, database: PostgresServer, brokers: dict[int, Broker]) -> None:
-        self.database = database
+    def __init__(self, databases: Databases, brokers: dict[int, Broker]) -> None:
+        self.databases = databases
         self.brokers = brokers
         self.bootstrap = ",".join(each.address for each in brokers.values())
         self.pulsar_url = f"pulsar://{','.join(each.pulsar for each in brokers.values())}"
+
+    def fail_over(self) -> None:
+        """Kill the database, and let its standby take over."""
+        new = self.databases.fail_over()
+        for each in self.brokers.values():
+            each.links[new].target = self.databases.servers[new].folder
 
     def leading(self) -> int | None:
         """Return the node id of the leader, as a client is told; None: nobody says."""
@@ -104,27 +112,29 @@ class Machines:
 
 @contextlib.contextmanager
 def three_machines(folder: Path) -> Iterator[Machines]:
-    """Run PostgreSQL and three brokers."""
+    """Run PostgreSQL with a synchronous standby, and three brokers."""
     links = Links()
     sockets = Path(tempfile.mkdtemp(prefix="pg-"))  # the path of a socket is short
     brokers: dict[int, Broker] = {}
     try:
-        with a_server(in_memory=True, fsync="on", max_connections="100") as database:
+        with Databases() as databases:
             for node_id in NODE_IDS:
-                mine = sockets / str(node_id)
-                mine.mkdir()
-                brokers[node_id] = Broker(node_id, folder, mine, links.open(mine, database.folder))
-            for each in brokers.values():
-                each.start()
-            machines = Machines(database, brokers)
+                mine = [sockets / f"{node_id}{host}" for host in "ab"]
+                for each in mine:
+                    each.mkdir()
+                ways = [links.open(one, server.folder) for one, server in zip(mine, databases.servers, strict=True)]
+                brokers[node_id] = Broker(node_id, folder, mine, ways)
+            for broker in brokers.values():
+                broker.start()
+            machines = Machines(databases, brokers)
             deadline = time.monotonic() + 60
             while machines.leading() is None:
                 assert time.monotonic() < deadline, "no broker leads"
             try:
                 yield machines
             finally:
-                for each in brokers.values():
-                    each.end()
+                for broker in brokers.values():
+                    broker.end()
     finally:
         links.close()
         shutil.rmtree(sockets, ignore_errors=True)

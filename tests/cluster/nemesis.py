@@ -34,6 +34,7 @@ class Nemesis:
             "stopped": (3, self._stop),
             "moved": (2, self._move),
             "database killed": (3, self._kill_database),
+            "failed over": (2, self._fail_over),
         }
 
     def strike(self) -> list[Fault]:
@@ -89,24 +90,33 @@ class Nemesis:
         ways = self._chance.choice(_WAYS)
         cut_s = self._chance.uniform(*_CUTS_S)
         reset = self._chance.random() < 0.3
-        broker.link.cut(*ways)
+        for link in broker.links:
+            link.cut(*ways)
         time.sleep(cut_s)
-        if reset:
-            broker.link.reset()
-        broker.link.mend()
+        for link in broker.links:
+            if reset:
+                link.reset()
+            link.mend()
         return f", {' and '.join(ways)}, for {cut_s:.1f} s{', then reset' if reset else ''}"
 
     def _reset(self, broker: Broker) -> str:
-        broker.link.reset()
+        for link in broker.links:
+            link.reset()
         return ""
 
     def _slow(self, broker: Broker) -> str:
         delay_s, slow_s = self._chance.uniform(0.001, _MOST_DELAY_S), self._chance.uniform(*_CUTS_S)
-        broker.link.slow(delay_s)
+        for link in broker.links:
+            link.slow(delay_s)
         time.sleep(slow_s)
-        broker.link.mend()
+        for link in broker.links:
+            link.mend()
         return f", by {delay_s * 1000:.0f} ms, for {slow_s:.1f} s"
 
     def _kill_database(self, broker: Broker) -> str:
-        self._machines.database.restart_killed()
+        self._machines.databases.restart_killed()
+        return ", not touched"
+
+    def _fail_over(self, broker: Broker) -> str:
+        self._machines.fail_over()
         return ", not touched"
