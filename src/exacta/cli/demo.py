@@ -20,6 +20,7 @@ _SIGNALLED = 128
 ONE_BROKER = "driver=2,broker=2,worker=1"
 SEVERAL_BROKERS = "broker=5"
 """The numbers of kills by default; of several brokers the one that leads is killed."""
+DEFAULTS = f"({ONE_BROKER} by default, {SEVERAL_BROKERS} of several brokers)"
 
 
 class Sink(StrEnum):
@@ -55,11 +56,7 @@ def demo(
     ] = None,
     kills: Annotated[
         str | None,
-        typer.Option(
-            metavar="WHAT=N,…",
-            help=f"How many of what to kill, or 'none'; {ONE_BROKER} by default, {SEVERAL_BROKERS} of several brokers.",
-            show_default=False,
-        ),
+        typer.Option(metavar="WHAT=N,…", help=f"How many of what to kill, or 'none' {DEFAULTS}.", show_default=False),
     ] = None,
     keep: Annotated[
         Path | None,
