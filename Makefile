@@ -72,6 +72,7 @@ soak:  ## all the long runs: each sweep whole, worlds, hostile bytes, power cuts
 	$(MAKE) test-with WHAT=fuzz
 	$(MAKE) test-with WHAT=power
 	$(MAKE) test-with WHAT=verify SECONDS=600
+	$(MAKE) test-with WHAT=cluster
 	$(MAKE) test-with WHAT=two-phase KILLS=300
 	$(MAKE) test-with WHAT=pulsar KILLS=300 ARGS="-k transformed_once"
 
