@@ -30,6 +30,7 @@ BOUNDS = {
     "CommitGroup.written_releases": REQUESTS,
     "CompactionSchedule._compactable_to": STATE,
     "PulsarClientConnection._transactions_begun": "MOST_BEGUN; the first is forgotten",
+    "KnownContent._allowed": "MOST_KNOWN; all are forgotten then",
     "KafkaClientConnection._unanswered": "max.in.flight.requests.per.connection",
     "PulsarClientConnection.closed_producers": "MOST_PRODUCERS; all are forgotten then",
     "PulsarClientConnection.producers": "MOST_PRODUCERS of one connection, MOST_PRODUCERS_IN_ALL of all",

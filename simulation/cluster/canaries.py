@@ -15,7 +15,7 @@ from exacta.adapters.shared.follower import SharedFollower
 from exacta.adapters.shared.journal import SharedJournal
 from exacta.adapters.shared.unproven import Unproven
 from exacta.ports.journal import AppendResult, Failed, GroupAppended
-from exacta.ports.shared import Appended, Superseded, TailGroup
+from exacta.ports.shared import Appended, Superseded
 
 
 class Canary(NamedTuple):
@@ -56,13 +56,6 @@ def _take_all(self: Unproven) -> object:
     return _take(self)
 
 
-_append = MemoryLedger.append
-
-
-def _append_as_durable(self: MemoryLedger, group: TailGroup, done: Callable[[Any], object]) -> None:
-    _append(self, group._replace(durable=group.end), done)
-
-
 _judged = SharedJournal._judged
 
 
@@ -81,12 +74,6 @@ CANARIES = {
     ),
     "follower-shows-up-to-the-end-of-the-tail": Canary(
         "what is visible may not be replicated", "logs differ|lost|damaged", 23, (Unproven, "take"), _take_all
-    ),
-    "durable-is-what-the-leader-writes": Canary(
-        "a leader announces its own group as durable with it",
-        "logs differ|lost|damaged",
-        (MemoryLedger, "append"),
-        _append_as_durable,
     ),
     "failure-is-taken-for-success": Canary(
         "a lost connection does not say that a commit was made",

@@ -1,10 +1,10 @@
-"""What is known of a shared log from outside: what was acknowledged, refused and shown, and what must not be.
+"""The history of a shared log, from outside: what was acknowledged, refused and shown; and what must not be.
 
 Events are opaque to the log. Here each is a line of text that no other event has, and says where its batch lies.
 """
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from exacta.ports.journal import IndexEntry, JournalEntry
 
@@ -21,6 +21,8 @@ class LogHistory:
         """The number of events at the beginning of `durable` that writers have been told of."""
         self.refused: set[bytes] = set()
         """The events of which their writer was told that they are not in the log."""
+        self.floors = [0] * STREAMS
+        """The offsets below which nobody reads a stream any more."""
         self._places: dict[bytes, int] = {}
         self._complain = complain
 
@@ -79,7 +81,7 @@ def place(event: bytes) -> tuple[int, int]:
     return int(stream), int(offset)
 
 
-def fold(blob: bytes | None, events: Sequence[bytes]) -> bytes:
+def fold(blob: bytes | None, events: Iterator[bytes]) -> bytes:
     """Return the snapshot after these events: all events, one a line."""
     return b"\n".join([*lines(blob), *events])
 

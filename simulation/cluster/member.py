@@ -215,7 +215,7 @@ class Member:
             failed = [each for each in results if isinstance(each, Failed)]
             self.counts["read failed" if failed else "read"] += 1
             found = b"".join(each for each in results if not isinstance(each, Failed))
-            if not failed and found != batch(event):
+            if not failed and found != batch(event) and offset >= self._history.floors[stream]:
                 self._complain(f"{self.name} reads {len(found)} other bytes for {event!r}")
 
         reader.read(extents, read)
@@ -270,7 +270,10 @@ class Member:
         def folded(result: Failed | None) -> None:
             self.counts["folded" if result is None else "not folded"] += 1
             if result is None and journal is self._journal and self._chance.random() < 0.5:
-                journal.clean(dict.fromkeys(range(STREAMS), 0), cleaned)
+                floors = self._history.floors
+                for stream, next_offset in enumerate(self._next_offsets):
+                    floors[stream] = max(floors[stream], next_offset - self._chance.randint(5, 100))
+                journal.clean(dict(enumerate(floors)), cleaned)
 
         if journal.wants_snapshot:
             journal.fold_snapshot(fold, folded)

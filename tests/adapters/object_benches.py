@@ -15,10 +15,6 @@ from exacta.ports.shared import ObjectStore
 class ObjectBench(Protocol):
     """One bucket under test, which any number of brokers open."""
 
-    @property
-    def can_fail(self) -> bool:
-        """True if `fail_put` works."""
-
     def open(self) -> ObjectStore:
         """Return the store as one more broker opens it."""
 
@@ -28,8 +24,6 @@ class ObjectBench(Protocol):
 
 class MemoryBench:
     """The store in memory, which is its own bucket."""
-
-    can_fail = True
 
     def __init__(self) -> None:
         self.store = MemoryObjects()
@@ -51,10 +45,9 @@ def memory() -> Iterator[ObjectBench]:
 class RealBench:
     """A store that this process did not write."""
 
-    can_fail = False
-
-    def __init__(self, new_store: Callable[[], ObjectStore]) -> None:
+    def __init__(self, new_store: Callable[[], ObjectStore], fail_put: Callable[[bool], None]) -> None:
         self._new_store = new_store
+        self._fail_put = fail_put
         self._ends = ExitStack()
 
     def open(self) -> ObjectStore:
@@ -63,7 +56,7 @@ class RealBench:
         return store
 
     def fail_put(self, *, carried_out: bool) -> None:
-        raise NotImplementedError
+        self._fail_put(carried_out)
 
     def close(self) -> None:
         """Close the stores."""
@@ -75,8 +68,10 @@ def postgres() -> Iterator[ObjectBench]:
     """The table in PostgreSQL, which a ledger has made."""
     from tests.adapters import real_postgres  # the extra, where it is needed
 
-    with real_postgres.a_schema() as schema, closing(RealBench(partial(real_postgres.objects, schema))) as bench:
-        yield bench
+    with real_postgres.a_schema() as schema:
+        fail_put = partial(real_postgres.fail_put, schema)
+        with closing(RealBench(partial(real_postgres.objects, schema), fail_put)) as bench:
+            yield bench
 
 
 @contextmanager
@@ -84,7 +79,7 @@ def moto() -> Iterator[ObjectBench]:
     """A server that speaks S3, in a thread of this process."""
     from tests.adapters import moto_server
 
-    with closing(RealBench(partial(moto_server.objects, moto_server.new_bucket()))) as bench:
+    with closing(RealBench(partial(moto_server.objects, moto_server.new_bucket()), moto_server.fail_put)) as bench:
         yield bench
 
 

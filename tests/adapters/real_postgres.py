@@ -69,3 +69,23 @@ async def _make(schema: str) -> None:
     ledger = PostgresLedger(address(), schema)
     await ledger.open()
     ledger.close()
+
+
+def fail_put(schema: str, carried_out: bool) -> None:
+    """Let the next put fail: by an error, or by a commit that comes with a warning, as one of which a standby has not
+    heard. The sequence counts on where a transaction is rolled back.
+    """
+    doing = "warning 'the standby may not have it'" if carried_out else "exception 'there is no room'"
+    statements = f"""
+        set search_path = {schema};
+        create sequence puts;
+        create function fail() returns trigger language plpgsql as $$
+        begin
+          if nextval('{schema}.puts') = 1 then raise {doing}; end if;
+          return null;
+        end $$;
+        create constraint trigger fail after insert on object deferrable initially deferred
+          for each row execute function fail();
+    """
+    with psycopg.connect(server().conninfo, autocommit=True) as connection:
+        connection.execute(statements.encode())

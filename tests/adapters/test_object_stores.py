@@ -1,5 +1,6 @@
 """What a store does to `ObstoreObjects`: it is busy, silent or strict, and its lines hold secrets."""
 
+import pickle
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -116,3 +117,32 @@ def test_file_of_keys_that_is_none_is_refused_without_its_content(tmp_path: Path
     with pytest.raises(StoreFailed) as failed:
         ObstoreObjects(objects_address("s3://bucket"), path)
     assert "hush" not in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "keys"),
+    [
+        ("gs://bucket/logs", ""),
+        ("az://container/logs?account=exacta", ""),
+        ("az://container", "AZURE_STORAGE_ACCOUNT_NAME=exacta\nAZURE_STORAGE_ACCOUNT_KEY=aHVzaA==\n"),
+        ("s3://bucket/logs", ""),
+    ],
+)
+def test_stores_of_each_vendor_are_made_and_pickled(tmp_path: Path, url: str, keys: str):
+    (tmp_path / "keys").write_text(keys)
+    store = pickle.loads(pickle.dumps(ObstoreObjects(objects_address(url), tmp_path / "keys")))
+    assert isinstance(store, ObstoreObjects)
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "keys", "told"),
+    [
+        ("az://container", "", "Account must be specified"),
+        ("gs://bucket", "GOOGLE_SERVICE_ACCOUNT=/no/such/file\n", "Unable to open service account file"),
+    ],
+)
+def test_store_that_cannot_be_made_is_told_in_one_line(tmp_path: Path, url: str, keys: str, told: str):
+    (tmp_path / "keys").write_text(keys)
+    with pytest.raises(StoreFailed, match=rf"^[^\n]*{told}[^\n]*$"):
+        ObstoreObjects(objects_address(url), tmp_path / "keys")

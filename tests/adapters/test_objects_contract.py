@@ -120,8 +120,6 @@ def test_pickled_store_is_the_same_bucket(stores: ObjectBench):
 
 @pytest.mark.parametrize("carried_out", [False, True])
 def test_put_that_failed_is_repeated(stores: ObjectBench, carried_out: bool):
-    if not stores.can_fail:
-        pytest.skip("this bench cannot let a put fail")
     store = stores.open()
     stores.fail_put(carried_out=carried_out)
     with pytest.raises(StoreFailed):

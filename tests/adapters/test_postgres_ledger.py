@@ -1,6 +1,7 @@
 """What only PostgreSQL does to a ledger: standbys, cancelled commits, other servers, tail tables, settings."""
 
 import asyncio
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -112,6 +113,28 @@ def test_call_that_takes_too_long_is_given_up_and_the_lead_with_it(hasty_bench: 
     assert take_lead(bench, other, 2) == epoch + 1
 
 
+@pytest.mark.parametrize("how", ["closes", "resigns", "gives up"])
+def test_commit_that_waits_for_the_standby_is_not_cancelled_by_its_own_broker(
+    bench: PostgresBench, hasty_bench: PostgresBench, how: str
+):
+    """Others would see it then, and a standby that takes over would not have it."""
+    bench = hasty_bench if how == "gives up" else bench
+    ledger = bench.open()
+    epoch = take_lead(bench, ledger)
+    with no_standby_answers():
+        appending = call(bench, ledger.append, group(epoch, 0))
+        _turn_until(bench, lambda: bool(_ask(_LEDGER_WAITS)))
+        if how == "closes":
+            ledger.close()
+        elif how == "resigns":
+            ledger.resign(epoch)
+        else:
+            run(bench, appending)
+        run(bench, asyncio.sleep(0.2))  # a request to cancel would be there by now
+        assert _ask(f"select count(*) from {bench.schema}.tail") == [(0,)]
+        assert _ask(_LEDGER_WAITS)
+
+
 def test_lead_ends_with_its_session_and_no_append_follows_on_another(bench: PostgresBench):
     ledger, other = bench.open(), bench.open()
     epoch = take_lead(bench, ledger)
@@ -209,7 +232,13 @@ def test_host_that_is_not_there_is_passed_over(bench: PostgresBench, tmp_path_fa
     nobody = tmp_path_factory.mktemp("nobody")
     url = f"postgresql://postgres@/postgres?host={nobody},{real_postgres.server().folder}"
     ledger = bench.open_at(postgres_address(url))
-    assert wait(bench, ledger.read_head).epoch == 0
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(nobody / ".s.PGSQL.5432"))
+        silent.listen()
+        silent.setblocking(False)
+        take_lead(bench, ledger)  # on a session of its own
+        with pytest.raises(BlockingIOError):  # nobody has come: the host that was there is tried first
+            silent.accept()
 
 
 # --- tail tables ------------------------------------------------------------------------------------------------------
@@ -240,7 +269,11 @@ def test_tail_tables_take_turns_and_are_emptied(bench: PostgresBench, monkeypatc
     assert wait(bench, ledger.change_catalog, epoch, CatalogChange(tail_from=position)) == 1
     append(1)
     assert filled() == [True] * 8  # the other broker does not know the catalog yet
-    assert wait(bench, other.announce, broker._replace(catalog=1)) == Appended()
+    with psycopg.connect(real_postgres.server().conninfo) as reader:
+        reader.execute(f"select * from {bench.schema}.tail_3".encode())
+        assert wait(bench, other.announce, broker._replace(catalog=1)) == Appended()
+        _turn_until(bench, lambda: filled().count(True) == 2)
+        assert not _ask("select pid from pg_locks where not granted")  # who waits makes later readers wait
     _turn_until(bench, lambda: filled().count(True) == 1)
     append(30)
     assert [each.position for each in tail(bench, other, 30 * 400)] == [*range(30 * 400, position, 400)]

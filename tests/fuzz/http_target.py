@@ -19,8 +19,8 @@ from exacta.web.application import Application
 from exacta.web.connection import WebConnection
 from exacta.web.login import LoginGuard
 from exacta.web.server import WebServer
+from tests.fuzz.attacking import HIDDEN, durable
 from tests.fuzz.choices import Choices
-from tests.fuzz.kafka_target import HIDDEN, durable
 from tests.fuzz.pulsar_target import furnish, logins
 from tests.fuzz.watched import Watch
 from tests.pulsar.by_hand import Broker

@@ -6,18 +6,12 @@ no name that it has not said itself. What comes before the login is one of the a
 stranger.
 """
 
-import json
 import struct
-from functools import cache
 from typing import Any
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
-from exacta.adapters.memory import MemoryStorage
-from exacta.core.snapshot import is_same, replayed
-from exacta.core.state.state import State
-from exacta.engine.engine import Engine
 from exacta.front.identity import Identity
 from exacta.kafka.login import Phase
 from exacta.ports.authorizer import ANONYMOUS, Principal
@@ -30,7 +24,7 @@ from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeReque
 from exacta.protocol.kafka.messages.k18_api_versions import ApiVersionsRequest
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateRequest
-from exacta.protocol.sasl.scram import ALGORITHMS, ScramError, ScramKeys, keys_from_salted, salted_password
+from exacta.protocol.sasl.scram import ALGORITHMS, ScramError
 from exacta.protocol.sasl.scram_client import ScramClient
 from exacta.security.authorizer import AclAuthorizer
 from exacta.security.backoff import LoginBackoff
@@ -38,6 +32,7 @@ from exacta.security.bearer_login import bearer_login
 from exacta.security.logins import MECHANISMS, Logins
 from exacta.security.token_keys import Key
 from exacta.security.tokens import TokenRules, Tokens
+from tests.fuzz.attacking import HIDDEN, attack, check_fold, durable, jwt_of, keys_of
 from tests.fuzz.changing import changed
 from tests.fuzz.choices import Choices
 from tests.fuzz.kafka_requests import REQUESTS, request
@@ -45,9 +40,6 @@ from tests.fuzz.watched import Watch
 from tests.kafka.by_hand import Broker, Client
 from tests.kafka.wire import batch
 
-HIDDEN = "hid7e3a"
-"""A part of every name and value that only the operator knows."""
-MOST_STEPS = 40
 BEFORE_LOGIN = (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
 """The APIs that Apache Kafka answers to somebody who has not logged in."""
 CORRELATION_ID = 7
@@ -70,14 +62,6 @@ class OneKey:
 
     def should_renew(self, key_id: str | None) -> bool:
         return False
-
-
-@cache
-def keys_of(user: str, mechanism: str) -> ScramKeys | None:
-    if user != "alice":
-        return None
-    algorithm, salt = ALGORITHMS[mechanism], b"salt of alice"
-    return keys_from_salted(algorithm, salted_password(algorithm, HIDDEN, salt, 4096), salt, 4096)
 
 
 def _logins() -> Logins:
@@ -114,17 +98,14 @@ def before_login(data: bytes) -> None:
     choices = Choices(data)
     broker = Broker(logins=_logins())
     with Watch(broker) as watch:
-        strangers: list[Stranger] = []
-        for _ in range(MOST_STEPS):
-            if not choices.are_left:
-                break
-            if not strangers or strangers[-1].client.is_closing() or choices.once_in(20):
-                strangers.append(Stranger(broker, choices))
-            strangers[-1].step()
-            if not choices.once_in(3):
-                broker.settle()
-        broker.settle()
-        broker.pass_time(5_000)
+        strangers = attack(
+            choices,
+            broker,
+            connect=lambda: Stranger(broker, choices),
+            step=Stranger.step,
+            another_in=20,
+            lets_time_pass=False,
+        )
         for each in strangers:
             login = each.client.connection.login
             assert login is not None
@@ -148,6 +129,10 @@ class Stranger:
         self._speaks_tokens = self._has_begun = False
         self._mechanism = ""
         self._scram = ScramClient("sha256", "bob", "b", nonce="m")
+
+    def is_closing(self) -> bool:
+        """Return whether its connection ends."""
+        return self.client.is_closing()
 
     def step(self) -> None:
         """Send something."""
@@ -223,32 +208,6 @@ class Stranger:
         self.client.send_bytes(changed(self._choices, frame) if self._choices.once_in(6) else frame)
 
 
-HEADER: tuple[tuple[str, Any], ...] = (
-    *(("kid", "k"), ("kid", "../k"), ("jku", "https://e.example"), ("jwk", {"kty": "oct", "k": "AA"}), ("kid", 7)),
-    *(("x5u", "file:///etc/passwd"), ("x5c", ["MII="]), ("crit", ["exp"]), ("b64", False), ("zip", "DEF")),
-    *(("kid", None), ("alg", ["EdDSA"])),
-)
-CLAIMS: tuple[tuple[str, Any], ...] = (
-    *(("exp", 1e400), ("exp", "x"), ("exp", -1), ("sub", ["a"]), ("aud", {"a": 1}), ("iss", []), ("nbf", 1e308)),
-    *(("iat", "9" * 5_000), ("nbf", None), ("exp", True)),
-)
-
-
-def jwt_of(choices: Choices) -> bytes:
-    """Return a token, or what looks like one; no key has signed it that the broker knows."""
-    header: Any = {"alg": choices.pick(("EdDSA", "none", "HS256", "RS256", "ES256", "", "None")), "typ": "JWT"}
-    claims: Any = {"sub": "alice", "aud": "exacta", "iss": "https://issuer.example", "exp": 4_000_000_000}
-    for part, others in ((header, HEADER), (claims, CLAIMS)):
-        key, value = choices.pick(others)
-        part[key] = value
-    texts = [json.dumps(header), json.dumps(claims), ""]
-    if choices.once_in(4):
-        texts[choices.below(2)] = choices.pick(("[" * 20_000, '{"a":' * 5_000, "null", "[]", "1e999", '"é"', "\ud800"))
-    parts = [jwt.utils.base64url_encode(each.encode(errors="surrogatepass")) for each in texts]
-    parts[2] = choices.pick((b"", b"A" * 86, b"AAAA", b"=", b"A" * 10_000))
-    return b".".join(parts)
-
-
 def check_answers(received: bytes, *, has_tokens: bool) -> None:
     """Raise AssertionError where an answer is none that a stranger may get. Answers after SaslHandshake v0 are bare."""
     assert HIDDEN.encode() not in received
@@ -291,42 +250,17 @@ def _logged_in(data: bytes, name: str, *, may_all: bool) -> None:
     _furnish(broker, root)
     written = durable(broker.storage)
     with Watch(broker) as watch:
-        clients: list[Client] = []
-        received = bytearray()
-        for _ in range(MOST_STEPS):
-            if not choices.are_left:
-                break
-            if not clients or clients[-1].is_closing() or choices.once_in(12):
-                clients.append(_connect(broker, name))
+
+        def step(client: Client) -> None:
             frame = request(choices, CORRELATION_ID, REQUESTS)
-            clients[-1].send_bytes(changed(choices, frame) if choices.once_in(2) else frame)
-            if not choices.once_in(3):
-                broker.settle()
-            if choices.once_in(20):
-                broker.pass_time(1 + choices.below(60_000))
-        broker.settle()
-        broker.pass_time(1_000)
-        for client in clients:
-            received += client.received
+            client.send_bytes(changed(choices, frame) if choices.once_in(2) else frame)
+
+        clients = attack(choices, broker, lambda: _connect(broker, name), step)
         if not may_all:
             assert durable(broker.storage) == written, "something was written"
-            assert HIDDEN.encode() not in received
+            assert all(HIDDEN.encode() not in each.received for each in clients)
         neighbour = _connect(broker, "root")
         answer = broker.ask(neighbour, MetadataRequest(topics=[]), 12)
         assert answer.cluster_id == "c"
         check_fold(broker.engine, broker.storage)
     watch.check()
-
-
-def durable(storage: MemoryStorage) -> list[Any]:
-    """Return what has been written."""
-    return [each for group in storage.groups for each in group.events]
-
-
-def check_fold(engine: Engine, storage: MemoryStorage) -> None:
-    """Raise AssertionError where the state is not what a restart would make of the journal."""
-
-    def seen(state: State) -> None:
-        assert is_same(replayed(None, durable(storage), state.limits), state)
-
-    engine.read(lambda state, now_ms: seen(state), lambda _: None)

@@ -16,9 +16,9 @@ from exacta.security.authorizer import AclAuthorizer
 from exacta.security.backoff import LoginBackoff
 from exacta.security.logins import Logins
 from exacta.security.signed_tokens import SignedTokens, TokenKey
+from tests.fuzz.attacking import HIDDEN, attack, check_fold, durable, jwt_of, keys_of
 from tests.fuzz.changing import changed
 from tests.fuzz.choices import Choices
-from tests.fuzz.kafka_target import HIDDEN, MOST_STEPS, check_fold, durable, jwt_of, keys_of
 from tests.fuzz.pulsar_commands import command
 from tests.fuzz.watched import Watch
 from tests.pulsar.by_hand import Broker, Client, send_frame
@@ -54,18 +54,12 @@ def before_login(data: bytes) -> None:
     choices = Choices(data)
     broker = Broker(logins=logins())
     with Watch(broker) as watch:
-        client = None
-        for _ in range(MOST_STEPS):
-            if not choices.are_left:
-                break
-            if client is None or client.is_closing() or choices.once_in(20):
-                client = broker.connect(connects=False)
+
+        def speak(client: Client) -> None:
             frame = command(choices) if choices.once_in(6) else build_frame(_connect(choices))
             client.send_bytes(changed(choices, frame) if choices.once_in(4) else frame)
-            if not choices.once_in(3):
-                broker.settle()
-        broker.settle()
-        broker.pass_time(5_000)
+
+        attack(choices, broker, lambda: broker.connect(connects=False), speak, another_in=20, lets_time_pass=False)
         for each in broker.clients:
             login = each.connection.login
             assert login is not None
@@ -127,20 +121,12 @@ def _connected(data: bytes, name: str, *, may_all: bool) -> None:
     furnish(broker, root)
     written = durable(broker.storage)
     with Watch(broker) as watch:
-        clients: list[Client] = []
-        for _ in range(MOST_STEPS):
-            if not choices.are_left:
-                break
-            if not clients or clients[-1].is_closing() or choices.once_in(12):
-                clients.append(_client(broker, name))
+
+        def speak(client: Client) -> None:
             frame = command(choices)
-            clients[-1].send_bytes(changed(choices, frame) if choices.once_in(4) else frame)
-            if not choices.once_in(3):
-                broker.settle()
-            if choices.once_in(20):
-                broker.pass_time(1 + choices.below(60_000))
-        broker.settle()
-        broker.pass_time(1_000)
+            client.send_bytes(changed(choices, frame) if choices.once_in(4) else frame)
+
+        clients = attack(choices, broker, lambda: _client(broker, name), speak)
         if not may_all:
             news = [decode_event(each) for each in durable(broker.storage)[len(written) :]]
             assert all(map(_is_of_empty_transaction, news)), news

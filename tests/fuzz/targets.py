@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.fuzz import http_target, kafka_target, pulsar_target
+from tests.fuzz import http_target, kafka_target, pulsar_target, tls_target
 
 
 class Target(NamedTuple):
@@ -14,6 +14,7 @@ class Target(NamedTuple):
 
 
 TARGETS = {
+    "tls-before-login": Target(tls_target.before_login, 300),
     "kafka-before-login": Target(kafka_target.before_login, 1_500),
     "kafka-without-rights": Target(kafka_target.without_rights, 1_500),
     "kafka-with-rights": Target(kafka_target.with_rights, 1_500),

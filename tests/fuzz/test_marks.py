@@ -39,6 +39,7 @@ HANDS_ON = {
     "exacta.security.exchange": "it holds the reason of a refusal",
     "exacta.security.backoff": "it counts addresses",
     "exacta.kafka.context": "it hands answers on",
+    "exacta.kafka.serving": "it hands requests on, or refuses them by their API",
     "exacta.pulsar.needs": "CONNECT needs no right",
     "exacta.pulsar.context": "it hands commands and answers on",
 }
@@ -112,10 +113,10 @@ def by_certificate(calls: Calls, folder: Path) -> None:
 def called(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """The modules of ours that were called with bytes before a login, and the functions."""
     calls = Calls()
-    Watch.tracer = calls
+    Watch.tracer, Watch.slower = calls, 10.0
     for name in ("kafka-before-login", "pulsar-before-login"):
         by_fuzzing(name)
-    Watch.tracer = None
+    Watch.tracer, Watch.slower = None, 1.0
     by_http(calls)
     by_certificate(calls, tmp_path_factory.mktemp("tls"))
     return calls.modules

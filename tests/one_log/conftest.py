@@ -1,6 +1,7 @@
 """Fixtures: a broker for both protocols' clients."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -19,10 +20,8 @@ def broker() -> Iterator[exacta.Broker]:
 @pytest.fixture(scope="session", params=["whole", "compacted"])
 def mixed(request: pytest.FixtureRequest) -> Iterator[MixedTopic]:
     """A topic of all kinds, and the same with the gaps that compaction leaves."""
-    with running_mixed() as broker:
-        topic = MixedTopic(broker, "t")
+    with running_mixed() as broker, closing(MixedTopic(broker, "t")) as topic:
         topic.write_everything()
         if request.param == "compacted":
             topic.compact()
         yield topic
-        topic.close()

@@ -27,7 +27,7 @@ STEP_MS = 1_000
 FAST = {"log_retention_check_interval_ms": 10, "log_cleaner_backoff_ms": 10, "log_segment_bytes": 1 << 20}
 COMPACTED = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.001", "segment.bytes": str(1 << 20)}
 SET = AlterConfigOpType.SET
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 class Shown(NamedTuple):

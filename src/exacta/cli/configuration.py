@@ -159,13 +159,16 @@ def _reason_not_to_start(found: "ConfigurationFile") -> str | None:
     from exacta.cli.serve import doors_at
     from exacta.config.errors import ConfigurationError
     from exacta.config.options import configure
+    from exacta.server.cluster.addresses import addresses_of
     from exacta.server.errors import ServerError
     from exacta.server.fronts import FRONTS
     from exacta.server.reception import Reception
 
     try:
-        doors = doors_at(found.endpoints, found.kafka_doors)
-        Reception(doors, FRONTS, configure(found.options)).check()
+        doors, configuration = doors_at(found.endpoints, found.kafka_doors), configure(found.options)
+        Reception(doors, FRONTS, configuration).check()
+        if configuration.postgres:
+            addresses_of(doors)
     except (ConfigurationError, ServerError) as error:
         return str(error)
     return None

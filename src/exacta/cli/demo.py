@@ -4,6 +4,7 @@ import secrets
 import signal
 import sys
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,7 @@ _SIGNALLED = 128
 ONE_BROKER = "driver=2,broker=2,worker=1"
 SEVERAL_BROKERS = "broker=5"
 """The numbers of kills by default; of several brokers the one that leads is killed."""
+DEFAULTS = f"({ONE_BROKER} by default, {SEVERAL_BROKERS} of several brokers)"
 
 
 class Sink(StrEnum):
@@ -54,11 +56,7 @@ def demo(
     ] = None,
     kills: Annotated[
         str | None,
-        typer.Option(
-            metavar="WHAT=N,…",
-            help=f"How many of what to kill, or 'none'; {ONE_BROKER} by default, {SEVERAL_BROKERS} of several brokers.",
-            show_default=False,
-        ),
+        typer.Option(metavar="WHAT=N,…", help=f"How many of what to kill, or 'none' {DEFAULTS}.", show_default=False),
     ] = None,
     keep: Annotated[
         Path | None,
@@ -69,21 +67,13 @@ def demo(
 
     Exit code 0 if every row came out exactly once, in order; 1 if not; 2 if the pipeline could not be run to its end.
     """
-    try:
-        from exacta.demo.flights import FlightsMissing
-        from exacta.demo.kills import KillsSyntaxError, parse_counts
-        from exacta.demo.run import DemoSettings, run
-        from exacta.demo.screen import Screen
-        from exacta.spark.java import JavaMissing
+    _require(brokers, producer)
+    from exacta.demo.flights import FlightsMissing
+    from exacta.demo.kills import KillsSyntaxError, parse_counts
+    from exacta.demo.run import DemoSettings, run
+    from exacta.demo.screen import Screen
+    from exacta.spark.java import JavaMissing
 
-        if brokers > 1:
-            import asyncpg  # noqa: F401  # the brokers need it
-        if producer is InputBy.PULSAR:
-            import exacta.demo.pulsar_input
-            import exacta.protocol.pulsar.messages_pb2  # noqa: F401  # the broker needs it, too
-    except ModuleNotFoundError as error:
-        extra = "demo-cluster" if brokers > 1 else "demo" if producer is InputBy.KAFKA else "demo-pulsar"
-        fail(f"{error.name} is not installed: {install_extra(extra)}", EXIT_USAGE)
     for number in (signal.SIGTERM, signal.SIGHUP):  # the processes that it has started are ended, too
         signal.signal(number, lambda number, _: sys.exit(_SIGNALLED + number))
     if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
@@ -106,3 +96,18 @@ def demo(
     except KeyboardInterrupt:
         fail("interrupted", _SIGNALLED + signal.SIGINT)
     raise typer.Exit(outcome.value)
+
+
+def _require(brokers: int, producer: InputBy) -> None:
+    """End the command where something is not installed."""
+    try:
+        import exacta.demo.run
+
+        if brokers > 1 and find_spec("asyncpg") is None:  # the brokers need it, and only their adapter imports it
+            raise ModuleNotFoundError(name="asyncpg")
+        if producer is InputBy.PULSAR:
+            import exacta.demo.pulsar_input
+            import exacta.protocol.pulsar.messages_pb2  # noqa: F401  # the broker needs it, too
+    except ModuleNotFoundError as error:
+        extra = "demo-cluster" if brokers > 1 else "demo" if producer is InputBy.KAFKA else "demo-pulsar"
+        fail(f"{error.name} is not installed: {install_extra(extra)}", EXIT_USAGE)

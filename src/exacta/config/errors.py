@@ -1,4 +1,4 @@
-"""What is wrong with a configuration."""
+"""The one exception for a configuration that cannot be."""
 
 
 class ConfigurationError(Exception):

@@ -1,4 +1,4 @@
-"""Which broker's value of an option counts where several brokers share a log.
+"""The broker whose value of an option counts, where several share a log.
 
 A broker that leads decides by its own options, for all. Each may lead, so all should be given the same ones: a change
 of leader would change them otherwise. Only what a broker does for its own clients and its own machine goes by its own.

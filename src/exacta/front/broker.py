@@ -14,6 +14,7 @@ from exacta.config.dynamic import DynamicConfiguration
 from exacta.core.commands import Command
 from exacta.core.ids import Ticket
 from exacta.front.arrivals import Arrivals
+from exacta.front.known_content import KnownContent
 from exacta.front.memory import Memory
 from exacta.front.meter import Meter
 from exacta.front.quotas import Quotas
@@ -57,6 +58,7 @@ class Broker:
         self.meter: Meter | None = None
         """None: nobody asks for the numbers of requests."""
         self.authorizer = authorizer
+        self.known_content = KnownContent()
         self.quotas = Quotas(engine.advice)
         self.logins = logins
         """The logins at the doors that ask for one; None: no door does."""

@@ -23,3 +23,6 @@ class EarlyFront(Front, Protocol):
 
     def serve(self, broker: Broker, routes: Sequence[Any]) -> None:
         """Answer by this broker from now on, and serve the routes of the other fronts."""
+
+    def withdraw(self) -> None:
+        """Answer by no broker until the next one, as while the log is being read."""

@@ -8,7 +8,8 @@ Ids are counted, so that everybody can guess them. It may be used by
 - who has each right that its content needs: to write to its topics, to read the topics whose messages it acknowledges,
   and to read by its groups and subscriptions. To look at it needs the right to describe each of these.
 
-The last one holds nothing of an empty transaction: only the others may use it.
+The last one holds nothing of an empty transaction: only the others may use it. It is asked of each write into the
+transaction, and only about what is new there (`known_content.py`).
 """
 
 from functools import partial
@@ -42,12 +43,14 @@ def lacking_for(
         return None
     if not (content.written or content.acknowledged or content.groups):
         return "another client has begun the transaction, and it is empty"
+    host, acl_changes = request.connection.peer_host, broker.engine.advice.acl_changes
     for operation, kind, names in (
         (Operation.WRITE, ResourceKind.TOPIC, content.written),
         (Operation.READ, ResourceKind.TOPIC, content.acknowledged),
         (Operation.READ, ResourceKind.GROUP, content.groups),
     ):
         needed = Operation.DESCRIBE if only_looks else operation
-        if not all(may(needed, kind, each) for each in names):
+        key = (request.principal, host, transaction_id, needed, kind)
+        if not broker.known_content.allows(key, names, partial(may, needed, kind), acl_changes=acl_changes):
             return f"the client has no right to {needed.value} on each {kind.value} of the transaction"
     return None

@@ -19,10 +19,10 @@ from exacta.protocol.kafka.errors import ErrorCode
 
 
 class AtFollower(Struct, frozen=True, kw_only=True):
-    """What a follower does with a request."""
+    """The treatment of a request at a follower."""
 
     does: str
-    """What it does, for the reader of the page of the protocol."""
+    """The treatment in words, for the reader of the page of the protocol."""
     catches_up: bool = False
     """True: the handler is asked once the follower knows all that was decided before the request came."""
     code: ErrorCode | None = None

@@ -6,7 +6,7 @@ fields. An answer without an error code has answers to what lies inside of the e
 partitions of topics.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import repeat
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -70,7 +70,7 @@ def coded(
     of = _fields(response, version)[arrays.answers].structure
     assert of is not None, arrays.answers
     elements = getattr(request, arrays.elements) or ()
-    return response(**{arrays.answers: [_coded(of, each, codes, version, given) for each in elements]})
+    return response(**{arrays.answers: _coded(of, elements, codes, version, given)})
 
 
 def refused(response: type[R], request: Message, code: ErrorCode, version: int, given: Given = NOTHING) -> R:
@@ -94,22 +94,56 @@ def _fields(structure: type[Structure], version: int) -> Mapping[str, FieldLayou
     return {field.name: field for field in layout(structure, version).fields}
 
 
-def _coded(of: type[Structure], element: Any, codes: Iterator[int], version: int, given: Given) -> Structure:
-    """Return the answer of a class to one element."""
+def _coded(
+    of: type[Structure], elements: Sequence[Any], codes: Iterator[int], version: int, given: Given
+) -> list[Structure]:
+    """Return the answers of a class to elements of one kind."""
+    if not elements:
+        return []
+    plan, told = _plan(of, elements[0].__class__, version), _told(of, version, given)
+    if plan.code:
+        return [of(**plan.names_of(each), **told, **{plan.code: next(codes)}) for each in elements]
+    assert plan.inside is not None
+    return [
+        of(
+            **plan.names_of(each),
+            **told,
+            **{plan.array: _coded(plan.inside, getattr(each, plan.elements), codes, version, given)},
+        )
+        for each in elements
+    ]
+
+
+class _Plan(NamedTuple):
+    """The fields of an answer to an element: a request may have 100,000 of these."""
+
+    copied: tuple[str, ...]
+    plain: str
+    """The field that an element goes into that is a plain value; empty: it is none, or has no such field."""
+    code: str
+    """The field of the error code; empty: what lies inside has it."""
+    array: str = ""
+    inside: type[Structure] | None = None
+    elements: str = ""
+    """The array of the element that is answered in `array`."""
+
+    def names_of(self, element: Any) -> dict[str, Any]:
+        """Return what names an element."""
+        return {self.plain: element} if self.plain else {name: getattr(element, name) for name in self.copied}
+
+
+@cache
+def _plan(of: type[Structure], element: Any, version: int) -> _Plan:
     fields = _fields(of, version)
     named = [name for name in fields if name in NAMES]
-    if isinstance(element, Structure):
-        told = {name: getattr(element, name) for name in named if hasattr(element, name)}
-    else:
-        told = {named[0]: element} if named else {}
-    told |= _told(of, version, given)
-    own = next((name for name in fields if name.endswith("error_code")), None)
-    if own is not None:
-        return of(**told, **{own: next(codes)})
-    name, field = next((name, field) for name, field in fields.items() if field.structure is not None)
-    assert field.structure is not None
-    inside = getattr(element, _first_array(type(element), version))
-    return of(**told, **{name: [_coded(field.structure, each, codes, version, given) for each in inside]})
+    is_structure = issubclass(element, Structure)
+    copied = tuple(name for name in named if is_structure and hasattr(element, name))
+    plain = "" if is_structure or not named else named[0]
+    code = next((name for name in fields if name.endswith("error_code")), "")
+    if code:
+        return _Plan(copied, plain, code)
+    array, field = next((name, field) for name, field in fields.items() if field.structure is not None)
+    return _Plan(copied, plain, "", array, field.structure, _first_array(element, version))
 
 
 def _told(of: type[Structure], version: int, given: Given) -> dict[str, Any]:

@@ -40,7 +40,7 @@ SCOPES = {
     ResourceType.CLIENT_METRICS: ("clients' metrics", "nothing: there are none"),
     ResourceType.GROUP: ("a group", "nothing: groups have no settings of their own"),
 }
-"""What has settings, and for what they count where several brokers share a log."""
+"""The things that have settings, and for what these count where several brokers share a log."""
 
 _KINDS = {
     ResourceType.TOPIC: ResourceKind.TOPIC,

@@ -1,4 +1,4 @@
-"""Why a partition of a Fetch is not read: replicas, leader epochs (KIP-320), and what a follower has not followed yet.
+"""The reasons why a partition of a Fetch is not read: replicas, leader epochs (KIP-320), a follower that is behind.
 
 A follower knows a prefix of the log. What it says of the log's end, a consumer would take for the truth: that its
 offset is out of range, or that the log has another past than it has read. So it catches up with the leader before it

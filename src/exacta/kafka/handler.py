@@ -38,7 +38,7 @@ class Handler(_OfApi, frozen=True, kw_only=True):
     needs: Needs
     """The operations on resources that a request needs of its client."""
     at_follower: AtFollower
-    """What a broker does with a request that does not lead the log."""
+    """The treatment of a request at a broker that does not lead the log."""
     handle: Handle
     parts: tuple[Parts, ...] = ()
     """The arrays by which a long request may be divided, the first that it has. Without one it is served in one step.

@@ -1,4 +1,4 @@
-"""How a request comes to its handler: as far as this broker may answer it, and as far as its client may ask."""
+"""The way of a request to its handler: as far as this broker may answer it, and as far as its client may ask."""
 
 from typing import Any
 

@@ -21,6 +21,7 @@ from exacta.metrics.families import MetricKind
 from exacta.metrics.lag import Lags
 from exacta.metrics.measured import Distribution, Measured
 from exacta.metrics.sources import Sources
+from exacta.ports.log import Log
 from exacta.web.access import ServerRights
 
 
@@ -30,6 +31,7 @@ class Scraper:
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
         self._lags: Lags | None = None
+        self._lags_of: Log | None = None
 
     async def read(self) -> list[Measured]:
         """Return all metrics that there are now, but for those of the disk."""
@@ -39,8 +41,8 @@ class Scraper:
             return measured
         engine, configuration = broker.engine, sources.configuration
         most = configuration.web_metrics_max_series
-        if self._lags is None:
-            self._lags = Lags(engine, most)
+        if self._lags is None or self._lags_of is not engine:
+            self._lags, self._lags_of = Lags(engine, most), engine
         await asyncio.sleep(0)
         measured += [*process.memory(broker.memory), *process.quotas(broker.quotas), *process.counted(engine.counts)]
         measured += traffic.requests(sources.meter)

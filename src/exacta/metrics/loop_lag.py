@@ -12,13 +12,19 @@ class LoopLag:
 
     def __init__(self) -> None:
         self.seconds = Histogram(SECONDS)
+        self._measures = False
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin to measure."""
+        """Begin to measure, unless that was done."""
+        if not self._measures:
+            self._measures = True
+            self._wait(loop)
+
+    def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
         due = loop.time() + INTERVAL_SECONDS
 
         def look() -> None:
             self.seconds.add(max(0.0, loop.time() - due))
-            self.start(loop)
+            self._wait(loop)
 
         loop.call_at(due, look)

@@ -193,6 +193,11 @@ class Reception:
             self._lead_to(name, front)
         return fronts
 
+    def withdraw(self) -> None:
+        """Let the fronts that answer without a broker forget the one that they have; the others are given another."""
+        for early in self._early.values():
+            early.withdraw()
+
     def _lead_to(self, name: str, front: "Front") -> list[Listener]:
         """Let the clients of all doors of this name be the front's; return the doors' listeners."""
         found = [each for each in self._listeners if each.door.front == name]

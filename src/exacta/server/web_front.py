@@ -46,3 +46,8 @@ class WebFront:
         self._access.broker = broker
         self._sources.loop_lag.start(self._loop)
         self._application.serve(routes)
+
+    def withdraw(self) -> None:
+        """See `EarlyFront`."""
+        self._sources.broker = self._access.broker = None
+        self._application.withdraw()

@@ -23,12 +23,16 @@ class Application:
 
     def __init__(self, first: Routes) -> None:
         self._first = first
-        self._serves = _starlette(first)
-        self._serves.router.default = _not_yet
+        self.withdraw()
 
     def serve(self, others: Routes) -> None:
         """Serve these routes, too: the broker is there."""
         self._serves = _starlette([*self._first, *others])
+
+    def withdraw(self) -> None:
+        """Serve the first routes alone again: the broker is gone, and another one comes."""
+        self._serves = _starlette(self._first)
+        self._serves.router.default = _not_yet
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""

@@ -29,8 +29,16 @@ POSTGRES = "postgresql://nobody@127.0.0.1/nowhere"
 class Brokers:
     """The brokers by node id; everything that touches one runs on the one loop, by `on_loop` or `run`."""
 
-    def __init__(self, folder: Path, options: Mapping[str, Any] | None = None, fronts: tuple[str, ...] = ()) -> None:
-        """`fronts` are those beside Kafka's that have a door."""
+    def __init__(
+        self,
+        folder: Path,
+        options: Mapping[str, Any] | None = None,
+        fronts: tuple[str, ...] = (),
+        *,
+        login: bool = False,
+    ) -> None:
+        """`fronts` are those beside Kafka's that have a door; with `login` Kafka clients log in."""
+        self.login = login
         self.folder = folder
         self.options = {"postgres": POSTGRES, **(options or {})}
         self.fronts = ("kafka", *fronts)
@@ -77,7 +85,12 @@ class Brokers:
         configuration = configure({**self.options, "node.id": node_id, **options})
         ports = {} if is_second else self._ports
         doors = [
-            Door(front=each, name=_NAMES[each], endpoint=Endpoint("127.0.0.1", ports.get((node_id, each), 0)))
+            Door(
+                front=each,
+                name=_NAMES[each],
+                endpoint=Endpoint("127.0.0.1", ports.get((node_id, each), 0)),
+                login=self.login and each == "kafka",
+            )
             for each in self.fronts
         ]
         if not is_second:

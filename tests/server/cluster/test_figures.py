@@ -12,6 +12,7 @@ import pytest
 
 from exacta.metrics.families import FAMILIES
 from exacta.server.cluster.figures import ClusterFigures
+from exacta.server.cluster.roles import BrokerRole
 from tests.server.cluster.brokers import Brokers
 
 
@@ -65,3 +66,18 @@ def test_the_age_of_the_tail_is_the_time_since_the_log_went_beyond_its_beginning
     assert (figures.tail_bytes, figures.tail_seconds) == (200, 1.0)
     has.tail_from = 300
     assert (figures.tail_bytes, figures.tail_seconds) == (0, 0.0)
+
+
+def test_a_broker_that_is_neither_leader_nor_follower_answers_as_while_it_recovers(brokers: Brokers) -> None:
+    server = brokers.start(1)
+    brokers.leader()
+    brokers.on_loop(brokers.wires[1].cut)
+    brokers.on_loop(brokers.database.restart)
+    brokers.until(lambda: server.role is BrokerRole.RESTING, "it does not rest")
+    status, text = asked(brokers, 1, "/health/ready")
+    assert (status, json.loads(text)["status"]) == (503, "recovering")
+    assert "exacta_ready 0" in asked(brokers, 1, "/metrics")[1]
+    assert asked(brokers, 1, "/admin/v2/clusters")[0] == 503
+    brokers.on_loop(brokers.wires[1].mend)
+    brokers.leader()
+    assert asked(brokers, 1, "/health/ready")[0] == 200

@@ -45,6 +45,10 @@ class Process:
         """Return whether this broker has taken the lead."""
         return "this broker is leading" in self.log.read_text()
 
+    def tell(self, what: signal.Signals) -> None:
+        """Send it a signal."""
+        self._process.send_signal(what)
+
     def end(self, how: signal.Signals) -> int:
         """End it, and return its exit code."""
         if self._process.poll() is None:
@@ -74,9 +78,12 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_the_leading_process_is_kil
         assert values(brokers[2].address, 400) == writer.acknowledged == [str(number) for number in range(400)]
         brokers[1] = Process(1, tmp_path, *postgres, at=brokers[1].address)
         assert values(brokers[1].address, 400) == writer.acknowledged
-        assert brokers[2].end(signal.SIGTERM) == 0
+        brokers[2].tell(signal.SIGUSR1)
         wait_until(brokers[1].leads, SECONDS)
         writer.write(10)
+        assert brokers[1].end(signal.SIGTERM) == 0
+        writer.write(10)
+        assert values(brokers[2].address, 420) == writer.acknowledged
     finally:
         for each in brokers.values():
             each.end(signal.SIGKILL)

@@ -315,6 +315,6 @@ class PostgresLedger:
     def close(self) -> None:
         """See `Ledger.close`."""
         self._is_closed = True
+        self._server.close()  # before the tasks: asyncpg asks the server to cancel a call that is cancelled here
         for task in self._tasks:
             task.cancel()
-        self._server.close()

@@ -172,14 +172,14 @@ begin
   return next_table;
 end $body$;
 
--- Empties the tail tables whose groups are all gone. Who reads one holds it up, for a tenth of a second at most.
+-- Empties the tail tables whose groups are all gone. A table that somebody reads is left for the next time: who
+-- waits for its lock (behind a pg_dump, for hours) makes all later readers of the tail wait as well.
 create function free_tail(of_epoch bigint) returns int language plpgsql as $body$
 declare
   at head%rowtype;
   last bigint;
   freed int := 0;
 begin
-  perform set_config('lock_timeout', '100ms', true);
   perform pg_advisory_xact_lock_shared(hashtext(current_schema()), 0);
   select * into at from head;
   for k in 0..7 loop
@@ -187,6 +187,7 @@ begin
     last := tail_end(k);
     continue when last is null or last > at.tail_cut;
     begin
+      execute format('lock table tail_%s in access exclusive mode nowait', k);
       execute format('truncate tail_%s', k);
       freed := freed + 1;
     exception when lock_not_available then null;

@@ -76,6 +76,8 @@ class PostgresServer:
         self.schema = schema
         self.has_standbys = True
         self._sessions: list[PostgresSession] = []
+        self._hosts = list(address.hosts)
+        """The one that let the last session in comes first: each that is gone costs `CONNECT_SECONDS`."""
         self._run: object = None
         self._changed: Callable[[], None] = lambda: None
 
@@ -108,7 +110,7 @@ class PostgresServer:
     async def connect(self, settings: Mapping[str, str]) -> Connection:
         """Connect to the first host that takes writes. Raises Doubt, PostgresRefused."""
         found: list[str] = []
-        for host, port in self.address.hosts:
+        for host, port in tuple(self._hosts):
             try:
                 return await self._connect(host, port, settings)
             except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
@@ -144,6 +146,7 @@ class PostgresServer:
             logger.warning("PostgreSQL was started again, or another one has taken its place: %s:%d", host, port)
             self._changed()
         self._run = run
+        self._hosts.sort(key=lambda each: each != (host, port))
         return connection
 
     @property

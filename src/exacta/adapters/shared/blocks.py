@@ -23,7 +23,7 @@ KEPT_BYTES = 256 << 20
 _Block: TypeAlias = tuple[str, int]  # key, number
 
 
-class Gone(OSError):
+class Gone(FileNotFoundError):
     """A place that was looked up no longer has what was to be read: a newer catalog says where it is."""
 
 

@@ -34,8 +34,6 @@ SNAPSHOT_EVENTS = 200_000
 TAIL_BYTES = 8 << 30
 """The ledger is trusted with so much of the log while objects cannot be put."""
 PLENTY_BYTES = 1 << 30
-SEAL_SECONDS = 600.0
-"""A segment of the tail is sealed at this age, if a snapshot has been wanted since it began."""
 
 
 def room_in(spare: int) -> Room | None:

@@ -1,4 +1,4 @@
-"""What operators are shown of a broker of a cluster: its role, whether it is in touch, how far the others are behind.
+"""The figures of a broker of a cluster that operators are shown: its role, its touch, how far the others are behind.
 
 The age of the tail is found by marks: each second the log's end is noted with the time, so that it is known how long
 ago the log went beyond the position at which the tail begins. Where there are too many marks, every other one goes.

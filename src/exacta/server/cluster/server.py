@@ -205,6 +205,8 @@ class ClusterServer:
         text = "this broker is %(role)s, after %(before)s (%(what)s)" + (": %(reason)s" if reason else "")
         logger.log(logging.WARNING if reason else logging.INFO, text, values)
         self.role = self.figures.role = role
+        if self._has.replica is not None and what in (Happened.HAS_LEAD, Happened.STOP):
+            self._has.replica.close(lambda: None)  # who waits for records is answered
         self._end_service()
         if role in (BrokerRole.LEAVING, BrokerRole.STOPPING):
             self._connections.part(lambda each: each.stop_taking_requests())
@@ -220,6 +222,7 @@ class ClusterServer:
         if self._serving is not None:
             self._serving.stop()
             self._serving = None
+        self.reception.withdraw()
         if self._cluster is not None:
             self._cluster.forget_callbacks()
 
@@ -335,6 +338,7 @@ class ClusterServer:
         assert replica is not None
         assert journal is not None
         engine = self._has.engine = self._making.engine(replica, journal, self._engine_failed)
+        self._has.replica = None
         self.figures.leads_taken += 1
         self.cluster.knows(self.figures.look)
         self.cluster.led(None, leads=True)

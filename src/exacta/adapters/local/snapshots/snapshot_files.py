@@ -37,19 +37,27 @@ def load_latest(files: Files, end: int | None = None) -> tuple[int, bytes | None
     for position in reversed(positions(files)):
         if end is not None and position > end:
             continue
-        name = file_name(position, SNAPSHOT_SUFFIX)
-        blob = unpack_snapshot(read_file(files, name), position)
+        blob = _sound_blob(files, position)
         if blob is not None:
             return position, blob
         # Case 9 of the table in docs/reference/journal-format.md.
+        name = file_name(position, SNAPSHOT_SUFFIX)
         logger.warning("%s is damaged; the replay begins at the snapshot before it", files.directory / name)
     return 0, None
+
+
+def _sound_blob(files: Files, position: int) -> bytes | None:
+    """Return the blob of a snapshot; None: it is damaged, or lost, as an object may be that has a name."""
+    try:
+        return unpack_snapshot(read_file(files, file_name(position, SNAPSHOT_SUFFIX)), position)
+    except FileNotFoundError:
+        return None
 
 
 def replays_begin_at(files: Files) -> int:
     """Return the position before which no event will be replayed, whichever of the kept snapshots turns out damaged."""
     kept = positions(files)[-KEPT:]
-    sound = [unpack_snapshot(read_file(files, file_name(at, SNAPSHOT_SUFFIX)), at) for at in kept]
+    sound = [_sound_blob(files, at) for at in kept]
     return kept[0] if len(kept) == KEPT and None not in sound else 0
 
 
