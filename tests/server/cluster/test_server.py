@@ -196,6 +196,15 @@ def test_a_second_broker_with_a_node_id_is_refused(brokers: Brokers, monkeypatch
     writer.write()
 
 
+def test_the_option_says_how_large_a_segment_of_the_tail_grows(brokers: Brokers) -> None:
+    server = brokers.start(1, **{"log.segment.bytes": 1 << 20})
+    producer = Producer({"bootstrap.servers": brokers.address(1), "linger.ms": 0})
+    for _ in range(3):
+        producer.produce("log", bytes(600_000))
+        assert producer.flush(FLUSH_S) == 0
+    brokers.until(lambda: server.figures.tail_bytes < 1 << 20, "nothing was offloaded")
+
+
 @pytest.mark.parametrize(
     ("founder", "other", "told"),
     [
