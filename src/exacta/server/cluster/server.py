@@ -283,7 +283,9 @@ class ClusterServer:
             self._refuse(str(error))
         except msgspec.DecodeError as error:
             self._refuse(f"the log holds what this version cannot read: {error}")
-        except (SharedAway, JournalError, OSError) as error:
+        except OSError as error:
+            self._failed(str(error) if error.filename or not error.strerror else error.strerror)
+        except (SharedAway, JournalError) as error:
             self._failed(str(error))
         else:
             self._has.opened = opened
