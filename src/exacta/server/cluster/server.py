@@ -393,7 +393,7 @@ class ClusterServer:
         """Close the connections of a broker that is out of touch, so that its clients look elsewhere."""
         if in_touch:
             self._let_in()
-        else:
+        elif serves_clients(self.role, in_touch=True):  # else they end already, with what is left to send
             self._connections.is_open = False
             self._connections.part(lambda each: each.abort())
 
