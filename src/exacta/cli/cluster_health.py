@@ -1,4 +1,4 @@
-"""`exacta cluster …`: the brokers of a cluster, whether all is well with them, waiting for them, and moving the lead."""
+"""`exacta cluster …`: the brokers of a cluster, whether all is well with them, waiting for them, moving the lead."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 

@@ -32,7 +32,7 @@ def ask(
 ) -> X:
     """Return the answer to a question; `what` says what for, in errors. Raises what `Client.call` raises."""
     reply = client.call(
-        target or Controller(),
+        Controller() if target is None else target,
         AskRequest(question=_encoded(question)),
         what=what,
         codes=lambda reply: (reply.error_code,),

@@ -35,22 +35,18 @@ def move_lead(client: Client, to: int | None = None, deadline: Deadline | None =
     """
     deadline = deadline or client.deadline()
     before = cluster_status(client, deadline)
-    if not before.is_shared:
-        raise NotMoved(f"broker {before.answered_by} serves its log alone: no other broker could lead it")
     if before.leader is None:
         raise NotMoved("no broker leads now: see exacta cluster status")
+    _ask_to_move(client, before, to, deadline)
     if before.leader == to:
         return before
-    _ask_to_move(client, before, to, deadline)
-    backoff = Backoff()
-    while True:
-        status = cluster_status(client, deadline)
-        if status.leader is not None and status.epoch > before.epoch:
-            break
+    status, backoff = before, Backoff()
+    while status.leader is None or status.epoch == before.epoch:
         backoff.wait(deadline, NotMoved(f"broker {before.leader} was asked, and no other one leads yet"))
-    if to is not None and status.leader != to:
-        raise NotMoved(f"broker {status.leader} leads now, and not broker {to}: try again")
-    return status
+        status = cluster_status(client, deadline)
+    if to is None or status.leader == to:
+        return status
+    return move_lead(client, to, deadline)  # another one was faster
 
 
 def _ask_to_move(client: Client, before: ClusterStatus, to: int | None, deadline: Deadline) -> None:

@@ -24,8 +24,8 @@ class SingleBroker:
         )
 
     def move(self, epoch: int, to: int | None) -> Unmovable | None:
-        """Refuse it."""
-        return Unmovable.ALONE
+        """Refuse all but to lead by itself."""
+        return None if to == self.node_id else Unmovable.ALONE
 
     def on_change(self, changed: Callable[[], None]) -> None:
         """Call nobody back: nothing changes."""

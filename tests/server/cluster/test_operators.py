@@ -24,7 +24,8 @@ def brokers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Brokers
 def start(brokers: Brokers, count: int) -> tuple[int, list[int]]:
     """Start brokers with the ids 1 to `count`, and return the leader and the followers."""
     for node_id in range(1, count + 1):
-        brokers.start(node_id, **{"broker.rack": f"rack {node_id}"})
+        options: dict[str, Any] = {"broker.rack": f"rack {node_id}"}
+        brokers.start(node_id, **options)
     return brokers.leader(), brokers.followers()
 
 

@@ -1,4 +1,4 @@
-"""Ask tells what no API of Kafka has room for: of transactions, of groups, of subscriptions and of brokers. Exacta's own.
+"""Ask tells what no API of Kafka has room for: of transactions, groups, subscriptions and brokers. Exacta's own.
 
 Question and answer are JSON (`exacta.readmodel`); `kafka/views/` has a module for each question, and the rights that it
 needs. `k17784_end_transactions` says why our own keys begin where they do.

@@ -1,7 +1,7 @@
 """MoveLead lets another broker lead the log, as an operator wants before the machine of the leader is taken down.
 
-The request names the epoch in which the lead is to end. So a client that has lost the answer may ask again, and does not
-move the lead of the next leader. The answer says that the lead will move; Ask tells when it has.
+The request names the epoch that is to end. So a client that has lost the answer may ask again, and does not move the
+lead of the next leader. The answer says that the lead will move; Ask tells when it has.
 `k17784_end_transactions` says why our own keys begin where they do.
 """
 

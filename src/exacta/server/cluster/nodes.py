@@ -32,6 +32,7 @@ PATIENCE: Final = 4
 LIVES_MS: Final = 5_000
 SEEN_S: Final = 2 * TICK_S
 """After this time the other brokers have read of one that has announced itself."""
+NAMED_S: Final = 4 * TICK_S
 ENTRY_TICKS: Final = 4 * 15
 """The ticks for which a broker asks for its node id, while another instance has it: fifteen seconds."""
 
@@ -45,8 +46,8 @@ class About(Struct, frozen=True, omit_defaults=True):
     release: str = ""
     format: int = 0
     """The newest form of the log that it can write."""
-    successor: int | None = None
-    """The broker that is to lead after this one, which leads; the others leave the lead to that one."""
+    successor: tuple[int, int] | None = None
+    """The epoch in which this broker leads, and who is to lead next: the others leave the lead to that broker."""
 
 
 class Knowledge(Struct, frozen=True):
@@ -171,13 +172,12 @@ class AnnouncedCluster:
 
     @property
     def must_wait(self) -> bool:
-        """True if the leader has named another broker that lives as its successor: the lead is that one's."""
-        named = {
-            about_of(each.broker).successor
-            for each in self._brokers
-            if each.age_ms < LIVES_MS and each.broker.node_id != self._node_id
-        }
-        return any(each.node_id in named for each in self._nodes if each.node_id != self._node_id)
+        """True if the present leader has named another broker, which lives, as its successor."""
+        if self._leader is None:
+            return False
+        named = {about_of(each.broker).successor for each in self._brokers if each.age_ms < LIVES_MS}
+        others = [each.node_id for each in self._nodes if each.node_id != self._node_id]
+        return any((self._leader.epoch, each) in named for each in others)
 
     # --- what the server does -----------------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class AnnouncedCluster:
         """Announce this broker in this ledger from now on. `entered` hears when its node id is its own."""
         self.stop()
         self._ledger, self._entered = ledger, entered
-        self.name_successor(None)
+        self._about = structs.replace(self._about, successor=None)
         self._ticks = self._silent = self._denied = 0
         self._tick()
 
@@ -193,9 +193,9 @@ class AnnouncedCluster:
         """Let this answer what operators ask."""
         self._operated = by
 
-    def name_successor(self, node_id: int | None) -> None:
-        """Tell the others, as the leader, who is to lead next."""
-        self._about = structs.replace(self._about, successor=node_id)
+    def name_successor(self, epoch: int, node_id: int) -> None:
+        """Tell the others, as the leader in this epoch, who is to lead next: they have read it after `NAMED_S`."""
+        self._about = structs.replace(self._about, successor=(epoch, node_id))
         self._ticks = 0
 
     def knows(self, known: Callable[[], Knowledge]) -> None:

@@ -1,4 +1,4 @@
-"""The answers of a broker of a cluster to its operators: all that it knows of the others, and the handing over of a lead.
+"""The answers of a broker of a cluster to its operators: what it knows of the others, and the handing over of a lead.
 
 Implements `exacta.server.cluster.nodes.Operated`.
 """
@@ -11,7 +11,7 @@ from exacta.ports.shared import BrokerSeen
 from exacta.readmodel.cluster import BrokerStatus, ClusterStatus
 from exacta.server.cluster.belongings import Belongings
 from exacta.server.cluster.figures import ClusterFigures
-from exacta.server.cluster.nodes import LIVES_MS, SEEN_S, AnnouncedCluster, about_of
+from exacta.server.cluster.nodes import LIVES_MS, NAMED_S, AnnouncedCluster, about_of
 
 
 class Operations:
@@ -70,7 +70,7 @@ class Operations:
         journal, own = self._has.journal, self._cluster.node_id
         if journal is None:
             return Unmovable.NOT_LEADING
-        if journal.epoch > epoch or to == own:
+        if journal.epoch != epoch or to == own:
             return None  # the lead has moved since, or it is where it is wanted
         others = [each.node_id for each in self._cluster.nodes if each.node_id != own]
         if not others:
@@ -80,8 +80,8 @@ class Operations:
         if to is None:
             self._scheduler.call_soon(self._move)  # the answer goes out before
         else:
-            self._cluster.name_successor(to)
-            self._scheduler.call_later(SEEN_S, self._move)  # all leave the lead to that one by then
+            self._cluster.name_successor(epoch, to)
+            self._scheduler.call_later(NAMED_S, self._move)  # all leave the lead to that one by then
         return None
 
 
