@@ -12,6 +12,7 @@ Two brokers with one node id are told apart by their instances, which each start
 killed is still there for a moment, so that the next start asks again for `ENTRY_TICKS` ticks before it gives up.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
@@ -67,6 +68,7 @@ class Operated(Protocol):
         """See `Cluster`."""
 
 
+logger = logging.getLogger("exacta.server")
 _decode_about = msgspec.json.Decoder(About).decode
 
 
@@ -265,6 +267,8 @@ class AnnouncedCluster:
     def _deny(self) -> None:
         """Wait for the end of an instance that was killed, but only at the start: later another has come."""
         self._denied += 1
+        if self._denied == 1 and self._entered is not None:
+            logger.info("another broker has the node id %d: waiting for its end", self._node_id)
         if self._entered is None or self._denied > ENTRY_TICKS:
             self.stop()
             self._refused(

@@ -283,7 +283,9 @@ class ClusterServer:
             self._refuse(str(error))
         except msgspec.DecodeError as error:
             self._refuse(f"the log holds what this version cannot read: {error}")
-        except (SharedAway, JournalError, OSError) as error:
+        except OSError as error:
+            self._failed(str(error) if error.filename or not error.strerror else error.strerror)
+        except (SharedAway, JournalError) as error:
             self._failed(str(error))
         else:
             self._has.opened = opened
@@ -391,7 +393,7 @@ class ClusterServer:
         """Close the connections of a broker that is out of touch, so that its clients look elsewhere."""
         if in_touch:
             self._let_in()
-        else:
+        elif serves_clients(self.role, in_touch=True):  # else they end already, with what is left to send
             self._connections.is_open = False
             self._connections.part(lambda each: each.abort())
 
