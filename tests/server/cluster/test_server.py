@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from exacta.protocol.kafka.messages import k01_fetch as m
 from exacta.server.cluster import nodes
 from exacta.server.cluster import server as cluster_server
 from exacta.server.cluster.roles import BrokerRole
-from exacta.protocol.kafka.messages import k01_fetch as m
 from exacta.server.errors import ServerError
 from tests.kafka.wire import Wire, values_in
 from tests.server.cluster.brokers import Brokers
