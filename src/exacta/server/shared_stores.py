@@ -96,15 +96,17 @@ def in_postgres(place: SharedPlace) -> OpenShared:
     address = postgres_address(configuration.postgres)
 
     async def open_store() -> FollowedStore:
-        ledger = PostgresLedger(address, configuration.postgres_schema)
+        objects, ledger = _objects(configuration, address), PostgresLedger(address, configuration.postgres_schema)
+        store = FollowedStore(place, witness, ledger, objects)
         try:
             await ledger.open()
-        except PostgresRefused as error:
-            ledger.close()
-            raise ServerError(str(error)) from error
-        except (Doubt, OSError) as error:
-            ledger.close()
-            raise ConnectionError(str(error)) from error
-        return FollowedStore(place, witness, ledger, _objects(configuration, address))
+        except BaseException as error:
+            store.close()
+            if isinstance(error, PostgresRefused):
+                raise ServerError(str(error)) from error
+            if isinstance(error, Doubt):
+                raise ConnectionError(str(error)) from error
+            raise
+        return store
 
     return open_store

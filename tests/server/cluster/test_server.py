@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from exacta.protocol.kafka.messages import k01_fetch as m
 from exacta.server.cluster import nodes
 from exacta.server.cluster import server as cluster_server
 from exacta.server.cluster.roles import BrokerRole
-from exacta.protocol.kafka.messages import k01_fetch as m
 from exacta.server.errors import ServerError
 from tests.kafka.wire import Wire, values_in
 from tests.server.cluster.brokers import Brokers
@@ -227,4 +227,13 @@ def test_a_second_broker_with_a_node_id_is_refused(brokers: Brokers, monkeypatch
 def test_a_log_that_nobody_can_reach_is_a_start_that_fails(brokers: Brokers) -> None:
     brokers.is_cut_off = True
     with pytest.raises(ServerError):
+        brokers.start(1)
+
+
+def test_a_defect_in_the_beginning_ends_the_start(brokers: Brokers, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*arguments: object) -> None:
+        raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr(cluster_server, "open_shared", fail)
+    with pytest.raises(ServerError, match=r"^ZeroDivisionError\('a defect'\)$"):
         brokers.start(1)
