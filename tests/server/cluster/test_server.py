@@ -224,6 +224,36 @@ def test_a_second_broker_with_a_node_id_is_refused(brokers: Brokers, monkeypatch
     writer.write()
 
 
+def test_the_option_says_how_large_a_segment_of_the_tail_grows(brokers: Brokers) -> None:
+    server = brokers.start(1, **{"log.segment.bytes": 1 << 20})
+    producer = Producer({"bootstrap.servers": brokers.address(1), "linger.ms": 0})
+    for _ in range(3):
+        producer.produce("log", bytes(600_000))
+        assert producer.flush(FLUSH_S) == 0
+    brokers.until(lambda: server.figures.tail_bytes < 1 << 20, "nothing was offloaded")
+
+
+@pytest.mark.parametrize(
+    ("founder", "other", "told"),
+    [
+        ("", "s3://bucket/log", "needs no --objects, since they lie in PostgreSQL"),
+        ("s3://bucket/log", "", "needs --objects s3://bucket/log"),
+        ("s3://bucket/log", "s3://bucket/other", "needs --objects s3://bucket/log"),
+    ],
+)
+def test_a_broker_with_another_place_for_objects_is_refused(
+    brokers: Brokers, founder: str, other: str, told: str
+) -> None:
+    brokers.start(1, objects=founder)
+    with pytest.raises(ServerError, match=f"the objects of this cluster lie elsewhere: each of its brokers {told}"):
+        brokers.start(2, objects=other)
+
+
+def test_how_a_broker_reaches_the_objects_is_its_own_affair(brokers: Brokers) -> None:
+    brokers.start(1, objects="s3://bucket/log")
+    brokers.start(2, objects="s3://bucket/log/?region=eu-central-1")
+
+
 def test_a_log_that_nobody_can_reach_is_a_start_that_fails(brokers: Brokers) -> None:
     brokers.is_cut_off = True
     with pytest.raises(ServerError):

@@ -144,7 +144,7 @@ class ClusterServer:
         try:
             self.reception.bind()
             self._cluster = self._making.cluster(self._instance, touched=self._touched, refused=self._refuse)
-            self._progress.cluster = self._figures = ClusterFigures(self._cluster, self._has, self._loop.time)
+            self._progress.cluster = self._figures = self._making.figures(self._cluster, self._has, self.move)
             await self.reception.start_early(self._making.host(self._progress))
             self._begins()
             self._enter(BrokerRole.BEGINNING)
@@ -283,7 +283,9 @@ class ClusterServer:
             self._refuse(str(error))
         except msgspec.DecodeError as error:
             self._refuse(f"the log holds what this version cannot read: {error}")
-        except (SharedAway, JournalError, OSError) as error:
+        except OSError as error:
+            self._failed(str(error) if error.filename or not error.strerror else error.strerror)
+        except (SharedAway, JournalError) as error:
             self._failed(str(error))
         except Exception as defect:  # else nobody would hear of it, and a start would wait for ever
             logger.exception("the log could not be opened")
@@ -331,7 +333,7 @@ class ClusterServer:
                 self._has.journal = journal
                 self._happened(Happened.HAS_LEAD)
 
-        self._has.opened.follower.lead(led)
+        self._has.opened.follower.lead(led, lambda: self.cluster.must_wait)
 
     def _lead(self) -> None:
         replica, journal = self._has.replica, self._has.journal
