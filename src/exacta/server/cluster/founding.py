@@ -18,6 +18,8 @@ from msgspec import Struct
 from exacta.server.errors import ServerError
 
 _SECRET_BYTES: Final = 32
+LEVEL: Final = 0
+"""The newest level of a cluster's log that this version reads and writes. What older versions cannot read raises it."""
 
 
 class Founded(Struct, frozen=True, kw_only=True):
@@ -25,6 +27,8 @@ class Founded(Struct, frozen=True, kw_only=True):
 
     cluster_id: str
     secret: bytes
+    level: int = 0
+    """What is in the log: versions that know this level read it."""
     logins: bytes | None = None
     """The secret of the logins of a broker that was alone, whose log was copied here."""
     copied_from: str | None = None
@@ -79,8 +83,14 @@ def draw_secret() -> bytes:
 
 
 def read(record: bytes) -> Founded:
-    """Read a record. Raises ServerError."""
+    """Read a record. Raises ServerError, also where the log has a level that this version does not know."""
     try:
-        return msgspec.json.decode(record, type=Founded)
+        founded = msgspec.json.decode(record, type=Founded)
     except msgspec.DecodeError as error:
         raise ServerError(f"the database holds a cluster that this version cannot read: {error}") from error
+    if founded.level > LEVEL:
+        raise ServerError(
+            f"the log of this cluster has level {founded.level}, and this version of Exacta knows levels up to "
+            f"{LEVEL}: use the version that the other brokers have, or a later one"
+        )
+    return founded

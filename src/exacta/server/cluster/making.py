@@ -20,6 +20,7 @@ from exacta.security.first_user import FirstUserToken
 from exacta.server.access import require_authorizer
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
 from exacta.server.cluster.addresses import addresses_of
+from exacta.server.cluster.founding import LEVEL
 from exacta.server.cluster.nodes import About, AnnouncedCluster
 from exacta.server.cluster.opening import Opened
 from exacta.server.connections import Connections
@@ -62,7 +63,7 @@ class Making(Struct, frozen=True, kw_only=True):
         return AnnouncedCluster(
             self.configuration.node_id,
             instance,
-            About(addresses, rack=rack, release=release()),
+            About(addresses, rack=rack, release=release(), format=LEVEL),
             self.loop,
             touched=touched,
             refused=refused,
