@@ -28,7 +28,7 @@ class Founded(Struct, frozen=True, kw_only=True):
     cluster_id: str
     secret: bytes
     level: int = 0
-    """What is in the log: versions that know this level read it."""
+    """The level of what is in the log: versions that know it read the log."""
     logins: bytes | None = None
     """The secret of the logins of a broker that was alone, whose log was copied here."""
     copied_from: str | None = None
