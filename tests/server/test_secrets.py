@@ -43,6 +43,8 @@ SHOWS_WHAT_IT_READS = {
     ("verify",): "the same",
     ("top",): "it is a picture of what the others tell",
     ("spark", "clean"): "it is about Spark's directories",
+    ("log", "copy"): "it tells a place and a position, and keeps the secrets where they were",
+    ("cluster", "accept-loss"): "it tells two positions",
     ("cluster", "wait"): "it tells nothing but that the cluster is there",
 }
 """The commands that are not run, and why."""
@@ -50,6 +52,8 @@ COMMANDS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("produce",): ("t",),
     ("consume",): ("t", "--exit"),
     ("cluster", "describe"): (),
+    ("cluster", "status"): (),
+    ("cluster", "move"): ("--to", "0"),
     ("cluster", "health"): (),
     ("cluster", "version"): (),
     ("topics", "create"): ("new",),

@@ -12,7 +12,8 @@ from exacta.adapters.local.child_process import JobRunner
 from exacta.adapters.local.files import Files, PosixFiles
 from exacta.adapters.shared.follower import SharedFollower
 from exacta.adapters.shared.opening import open_follower
-from exacta.adapters.shared.shared_log import Witness
+from exacta.adapters.shared.shared_log import Limits, Witness
+from exacta.adapters.shared.space import SEGMENT_BYTES
 from exacta.config.configuration import Configuration
 from exacta.ports.following import Follower
 from exacta.ports.journal import Failed, JournalDamaged
@@ -55,6 +56,7 @@ class FollowedStore:
             node_id=self._place.configuration.node_id,
             instance=self._place.instance,
             witness=self._witness,
+            limits=Limits(segment_bytes=min(self._place.configuration.log_segment_bytes, SEGMENT_BYTES)),
             done=opened.set_result,
             new_job_runner=None if self._new_job_runner is None else partial(self._new_job_runner, cache),
         )
@@ -87,24 +89,32 @@ def _objects(configuration: Configuration, address: PostgresAddress) -> ObjectSt
         raise ServerError(f"objects: {error}") from error
 
 
-def in_postgres(place: SharedPlace) -> OpenShared:
-    """Return what opens them at the addresses that the options name. Raises ServerError."""
+async def open_postgres(configuration: Configuration) -> tuple[Ledger, ObjectStore]:
+    """Open what the options name. Raises ServerError where another try would end in the same way, OSError where not."""
     require("asyncpg", "a log in PostgreSQL needs asyncpg", extra="cluster")
     from exacta.adapters.postgres import Doubt, PostgresLedger, PostgresRefused
 
-    configuration, witness = place.configuration, Witness()
     address = postgres_address(configuration.postgres)
+    objects, ledger = _objects(configuration, address), PostgresLedger(address, configuration.postgres_schema)
+    try:
+        await ledger.open()
+    except BaseException as error:
+        ledger.close()
+        objects.close()
+        if isinstance(error, PostgresRefused):
+            raise ServerError(str(error)) from error
+        if isinstance(error, Doubt):
+            raise ConnectionError(str(error)) from error
+        raise
+    return ledger, objects
+
+
+def in_postgres(place: SharedPlace) -> OpenShared:
+    """Return what opens them at the addresses that the options name. Raises ServerError."""
+    require("asyncpg", "a log in PostgreSQL needs asyncpg", extra="cluster")
+    witness = Witness()
 
     async def open_store() -> FollowedStore:
-        ledger = PostgresLedger(address, configuration.postgres_schema)
-        try:
-            await ledger.open()
-        except PostgresRefused as error:
-            ledger.close()
-            raise ServerError(str(error)) from error
-        except (Doubt, OSError) as error:
-            ledger.close()
-            raise ConnectionError(str(error)) from error
-        return FollowedStore(place, witness, ledger, _objects(configuration, address))
+        return FollowedStore(place, witness, *await open_postgres(place.configuration))
 
     return open_store

@@ -104,6 +104,10 @@ class MemoryLedger:
         """See `Ledger.beat`."""
         self._write(self._lead, lambda found, _: tables.beat(found, epoch, durable), done)
 
+    def accept_loss(self, epoch: int, end: int, done: Guarded[Appended]) -> None:
+        """See `Ledger.accept_loss`."""
+        self._write(self._lead, lambda found, _: tables.accept_loss(found, epoch, end), done)
+
     def resign(self, epoch: int) -> None:
         """See `Ledger.resign`."""
         self._lead.close()
@@ -113,6 +117,10 @@ class MemoryLedger:
     def found(self, about: bytes, done: Done[bytes]) -> None:
         """See `Ledger.found`."""
         self._write(self._rest, lambda found, _: tables.found(found, about), done)
+
+    def found_again(self, epoch: int, about: bytes, closes: bool, done: Guarded[Appended]) -> None:
+        """See `Ledger.found_again`."""
+        self._write(self._lead, lambda found, _: tables.found_again(found, epoch, about, is_closed=closes), done)
 
     def read_head(self, done: Done[Head]) -> None:
         """See `Ledger.read_head`."""
