@@ -95,7 +95,7 @@ class ClusterBroker(Lives):
 
     @property
     def reader(self) -> SharedFollower | SharedJournal | None:
-        """What reads the log now."""
+        """The follower or the journal by which the log is read now."""
         return self._journal or self._follower
 
     # --- following ----------------------------------------------------------------------------------------------------

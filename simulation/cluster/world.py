@@ -42,7 +42,7 @@ PATIENCE_SECONDS = 90.0
 QUESTION_SECONDS = (0.005, 0.2)
 LEADS_SECONDS = (0.5, 4.0)
 LEADER_PAUSES_SECONDS = (1.0, 4.0)
-"""In half of the worlds whoever leads is paused after so long, for so long: mostly another leads when it wakes."""
+"""The time that a paused leader stands still, in half of the worlds: mostly another leads when it wakes."""
 MAX_VIOLATIONS = 10
 SKEW_MS = 60_000
 PLACES: list[Place] = [("t", 0), ("t", 1), ("s", 0)]
@@ -93,20 +93,7 @@ class ClusterWorld:
             return replace(made, check_interval_ms=upkeep_ms, clean_interval_ms=upkeep_ms)
 
         self.brokers = {
-            node_id: ClusterBroker(
-                node_id,
-                self.loop,
-                self.trace,
-                dice(seed, "broker", node_id),
-                self.storage,
-                self.log,
-                log_limits,
-                self.complain,
-                limits=limits,
-                wall_ms=self._clocks[node_id].now_ms,
-                schedule=schedule,
-                fold_every_ms=chance.choice([0, 1_000]),
-            )
+            node_id: self._broker(node_id, log_limits, schedule, fold_every_ms=chance.choice([0, 1_000]))
             for node_id in node_ids
         }
         self.clients = [
@@ -124,6 +111,24 @@ class ClusterWorld:
         self.questions = Questions(dice(seed, "questions"), self.log, self.told, PLACES, self.complain)
         self._chance = chance
         self._nemesis = Nemesis(dice(seed, "nemesis"), self.loop, self.trace, self.storage, self.brokers, self._jump)
+
+    def _broker(
+        self, node_id: int, log_limits: LogLimits, schedule: Callable[[Clock], Schedule], fold_every_ms: int
+    ) -> ClusterBroker:
+        return ClusterBroker(
+            node_id,
+            self.loop,
+            self.trace,
+            dice(self.seed, "broker", node_id),
+            self.storage,
+            self.log,
+            log_limits,
+            self.complain,
+            limits=self.log.state.limits,
+            wall_ms=self._clocks[node_id].now_ms,
+            schedule=schedule,
+            fold_every_ms=fold_every_ms,
+        )
 
     def complain(self, violation: str) -> None:
         """Note what must not be."""
