@@ -384,11 +384,9 @@ class ClusterServer:
     # --- callbacks ----------------------------------------------------------------------------------------------------
 
     def _engine_failed(self, failure: EngineFailed) -> None:
-        if self._resigned:
-            return
-        if failure.another_may_lead:
+        if failure.another_may_lead and not self._resigned:
             self._happened(Happened.FAILED, str(failure))
-        else:
+        elif not self._resigned:
             self._refuse(str(failure))
 
     def _touched(self, in_touch: bool) -> None:
