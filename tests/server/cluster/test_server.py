@@ -226,7 +226,8 @@ def test_a_second_broker_with_a_node_id_is_refused(brokers: Brokers, monkeypatch
 
 
 def test_the_option_says_how_large_a_segment_of_the_tail_grows(brokers: Brokers) -> None:
-    server = brokers.start(1, **{"log.segment.bytes": 1 << 20})
+    options: dict[str, Any] = {"log.segment.bytes": 1 << 20}
+    server = brokers.start(1, **options)
     producer = Producer({"bootstrap.servers": brokers.address(1), "linger.ms": 0})
     for _ in range(3):
         producer.produce("log", bytes(600_000))
