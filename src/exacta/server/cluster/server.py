@@ -189,11 +189,9 @@ class ClusterServer:
         self._ended.set()
         self._connections.abort()
 
-    def move(self) -> bool:
-        """Let another broker lead; False: this one does not."""
-        leads = self.role is BrokerRole.LEADING
+    def move(self) -> None:
+        """Let another broker lead, if this one does."""
         self._happened(Happened.MOVE)
-        return leads
 
     # --- the roles ----------------------------------------------------------------------------------------------------
 
