@@ -45,6 +45,7 @@ GENERATED = frozenset({"src/exacta/protocol/pulsar/messages_pb2.py"})
 """Files that a generator writes, as long as their definitions want them; a test beside them writes them again."""
 
 CAMPAIGNS = {
+    "cluster": "brokers over one PostgreSQL, under faults of every kind",
     "benchmarks": "the benchmarks' own code",
     "attacks": "the largest requests, and what they cost",
     "conformance": "other people's clients, on Exacta and on Apache Kafka",

@@ -22,7 +22,7 @@ _STOP_TIMEOUT_S = 60.0
 _ASK_FOR_S = 2.0
 
 
-class Broker:
+class Machine:
     """A process of `exacta serve --postgres`, which is started again on the same ports."""
 
     def __init__(self, node_id: int, folder: Path, sockets: Sequence[Path], links: Sequence[Link]) -> None:
@@ -79,6 +79,11 @@ class Broker:
         assert self._process is not None
         return self._process.poll()
 
+    @property
+    def found_no_database(self) -> bool:
+        """Return whether that is why it has ended."""
+        return "exacta: no PostgreSQL is reached" in self._log.read_text().splitlines()[-1]
+
     def end(self) -> None:
         """Leave nothing of it."""
         if self._process is not None:
@@ -88,11 +93,19 @@ class Broker:
 class Machines:
     """All of them."""
 
-    def __init__(self, databases: Databases, brokers: dict[int, Broker]) -> None:
+    def __init__(self, databases: Databases, brokers: dict[int, Machine]) -> None:
         self.databases = databases
         self.brokers = brokers
         self.bootstrap = ",".join(each.address for each in brokers.values())
         self.pulsar_url = f"pulsar://{','.join(each.pulsar for each in brokers.values())}"
+
+    def start_ended(self) -> list[Machine]:
+        """Start what has ended by itself, as a supervisor does: a broker that begins and finds no database ends."""
+        ended = [each for each in self.brokers.values() if each.exit_code is not None]
+        for each in ended:
+            assert each.found_no_database, "a broker has ended by itself"
+            each.start()
+        return ended
 
     def fail_over(self) -> None:
         """Kill the database, and let its standby take over."""
@@ -115,7 +128,7 @@ def three_machines(folder: Path) -> Iterator[Machines]:
     """Run PostgreSQL with a synchronous standby, and three brokers."""
     links = Links()
     sockets = Path(tempfile.mkdtemp(prefix="pg-"))  # the path of a socket is short
-    brokers: dict[int, Broker] = {}
+    brokers: dict[int, Machine] = {}
     try:
         with Databases() as databases:
             for node_id in NODE_IDS:
@@ -123,7 +136,7 @@ def three_machines(folder: Path) -> Iterator[Machines]:
                 for each in mine:
                     each.mkdir()
                 ways = [links.open(one, server.folder) for one, server in zip(mine, databases.servers, strict=True)]
-                brokers[node_id] = Broker(node_id, folder, mine, ways)
+                brokers[node_id] = Machine(node_id, folder, mine, ways)
             for broker in brokers.values():
                 broker.start()
             machines = Machines(databases, brokers)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from exacta.verify.history import Fault
-from tests.cluster.machines import Broker, Machines
+from tests.cluster.machines import Machine, Machines
 
 _PAUSES_S = (0.5, 3.0, 30.0)
 """Half of the pauses are between the first two, half between the last two; most of these are short."""
@@ -13,11 +13,11 @@ _CUTS_S = 0.2, 6.0
 _MOST_DELAY_S = 0.2
 _WAYS = ("to the database",), ("from the database",), ("to the database", "from the database")
 
-_Do = Callable[[Broker], str]
+_Do = Callable[[Machine], str]
 
 
-class Nemesis:
-    """Does one fault after the other, each to its end. See `exacta.verify.campaign.faults.Faults`."""
+class ClusterNemesis:
+    """Does one fault after the other, each to its end. See `exacta.verify.campaign.faults.ClusterFaults`."""
 
     possible = True
 
@@ -47,23 +47,25 @@ class Nemesis:
         node_id = other if leader is None else leader
         role = "leads" if leader is not None else "any"
         start_us = self._now_us()
+        again = self._machines.start_ended()
         how = self._kinds[kind][1](self._machines.brokers[node_id])
         target = f"broker {node_id} ({role}){how}"
-        return [Fault(kind=kind, target=target, start_us=start_us, end_us=self._now_us())]
+        targets = [(kind, target), *(("started again", f"broker {each.node_id}") for each in again)]
+        return [Fault(kind=kind, target=target, start_us=start_us, end_us=self._now_us()) for kind, target in targets]
 
-    def _kill(self, broker: Broker) -> str:
+    def _kill(self, broker: Machine) -> str:
         broker.kill()
         away_s = self._away()
         broker.start()
         return f", away {away_s:.1f} s"
 
-    def _stop(self, broker: Broker) -> str:
+    def _stop(self, broker: Machine) -> str:
         broker.stop()
         away_s = self._away()
         broker.start()
         return f", away {away_s:.1f} s"
 
-    def _move(self, broker: Broker) -> str:
+    def _move(self, broker: Machine) -> str:
         if self._machines.leading() != broker.node_id:
             return ", not touched"  # one that is about to start would not know the signal
         broker.move()
@@ -74,7 +76,7 @@ class Nemesis:
         time.sleep(away_s)
         return away_s
 
-    def _pause(self, broker: Broker) -> str:
+    def _pause(self, broker: Machine) -> str:
         short, medium, long = _PAUSES_S
         paused_s = self._chance.uniform(short, medium)
         if self._chance.random() < 0.5:
@@ -86,7 +88,7 @@ class Nemesis:
             broker.wake()
         return f", for {paused_s:.1f} s"
 
-    def _cut(self, broker: Broker) -> str:
+    def _cut(self, broker: Machine) -> str:
         ways = self._chance.choice(_WAYS)
         cut_s = self._chance.uniform(*_CUTS_S)
         reset = self._chance.random() < 0.3
@@ -99,12 +101,12 @@ class Nemesis:
             link.mend()
         return f", {' and '.join(ways)}, for {cut_s:.1f} s{', then reset' if reset else ''}"
 
-    def _reset(self, broker: Broker) -> str:
+    def _reset(self, broker: Machine) -> str:
         for link in broker.links:
             link.reset()
         return ""
 
-    def _slow(self, broker: Broker) -> str:
+    def _slow(self, broker: Machine) -> str:
         delay_s, slow_s = self._chance.uniform(0.001, _MOST_DELAY_S), self._chance.uniform(*_CUTS_S)
         for link in broker.links:
             link.slow(delay_s)
@@ -113,10 +115,10 @@ class Nemesis:
             link.mend()
         return f", by {delay_s * 1000:.0f} ms, for {slow_s:.1f} s"
 
-    def _kill_database(self, broker: Broker) -> str:
+    def _kill_database(self, broker: Machine) -> str:
         self._machines.databases.restart_killed()
         return ", not touched"
 
-    def _fail_over(self, broker: Broker) -> str:
+    def _fail_over(self, broker: Machine) -> str:
         self._machines.fail_over()
         return ", not touched"

@@ -30,7 +30,7 @@ _LATEST = -1
 _FETCH_BY_NAME = 12
 
 
-class Answer(NamedTuple):
+class ToldOffsets(NamedTuple):
     """The offsets that one answer of one broker told of partitions; `kind` says what they are."""
 
     node_id: int
@@ -40,11 +40,11 @@ class Answer(NamedTuple):
     offsets: Mapping[Place, int]
 
 
-class Observer:
+class Asker:
     """Asks one broker for as long as it runs."""
 
     def __init__(self, node_id: int, address: str, topics: Mapping[str, int], group: str | None, epoch_ns: int) -> None:
-        self.answers: list[Answer] = []
+        self.answers: list[ToldOffsets] = []
         self.refused = 0
         self._node_id = node_id
         self._address = address
@@ -90,7 +90,7 @@ class Observer:
         reply = connection.call(request, _deadline(), version=version)
         offsets = dict(read(reply))
         if offsets:
-            self.answers.append(Answer(self._node_id, kind, start_us, self._now_us(), offsets))
+            self.answers.append(ToldOffsets(self._node_id, kind, start_us, self._now_us(), offsets))
         else:
             self.refused += 1
 
@@ -142,12 +142,12 @@ def _fetched(reply: Any) -> Iterator[tuple[Place, int]]:
                 yield (topic.topic, each.partition_index), each.last_stable_offset
 
 
-def stale_reads(answers: Iterable[Answer]) -> list[str]:
+def stale_reads(answers: Iterable[ToldOffsets]) -> list[str]:
     """Return what is told of each stale read. A follower's answers to a Fetch may be behind the leader's."""
     found = []
     judged = [each for each in answers if each.kind != "fetched"]
     by_end = iter(sorted(judged, key=lambda each: each.end_us))
-    highest: dict[tuple[str, Place], tuple[int, Answer]] = {}
+    highest: dict[tuple[str, Place], tuple[int, ToldOffsets]] = {}
     earlier = next(by_end, None)
     for answer in sorted(judged, key=lambda each: each.start_us):
         while earlier is not None and earlier.end_us < answer.start_us:
@@ -165,7 +165,7 @@ def stale_reads(answers: Iterable[Answer]) -> list[str]:
     return found
 
 
-def fractured_reads(answers: Iterable[Answer], ledger: Ledger) -> list[str]:
+def fractured_reads(answers: Iterable[ToldOffsets], ledger: Ledger) -> list[str]:
     """Return what is told of each fractured read, by the places at which the final read has found the records."""
     at: dict[str, list[tuple[Place, int]]] = {}
     for place, reading in ledger.final(Isolation.COMMITTED).items():

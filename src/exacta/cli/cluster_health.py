@@ -126,32 +126,6 @@ def version(
 
 
 @cluster.command()
-def wait(
-    timeout: Timeout = 30,
-    brokers: Annotated[int, typer.Option(min=1, metavar="N", help="Wait for this many brokers.")] = 1,
-    topics: Annotated[
-        list[str] | None,
-        typer.Option("--topic", metavar="TOPIC", help="Wait for the leaders of this topic, too; may be repeated."),
-    ] = None,
-    bootstrap_servers: Servers = None,
-    command_config: CommandConfig = None,
-) -> None:
-    """Wait until the cluster answers, as a script does that has just started it.
-
-    Exit code 0 as soon as it does, 1 if it does not in time.
-    """
-    from exacta.client.cluster_description import wait_for_cluster
-    from exacta.client.errors import DeadlineExceeded
-
-    with client_of(bootstrap_servers, command_config, _CLIENT_ID, timeout_s=timeout) as client:
-        try:
-            wait_for_cluster(client, brokers=brokers, topics=topics or [])
-        except DeadlineExceeded as error:
-            fail(str(error), EXIT_NO)
-    say(f"{client.bootstrap} answers")
-
-
-@cluster.command()
 def status(
     timeout: Timeout = 5,
     output: Output = OutputFormat.TABLE,
@@ -223,6 +197,32 @@ def move(
     with client_of(bootstrap_servers, command_config, _CLIENT_ID, timeout_s=timeout) as client:
         found = move_lead(client, to)
     say(f"broker {found.leader} leads, in epoch {found.epoch}")
+
+
+@cluster.command()
+def wait(
+    timeout: Timeout = 30,
+    brokers: Annotated[int, typer.Option(min=1, metavar="N", help="Wait for this many brokers.")] = 1,
+    topics: Annotated[
+        list[str] | None,
+        typer.Option("--topic", metavar="TOPIC", help="Wait for the leaders of this topic, too; may be repeated."),
+    ] = None,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
+) -> None:
+    """Wait until the cluster answers, as a script does that has just started it.
+
+    Exit code 0 as soon as it does, 1 if it does not in time.
+    """
+    from exacta.client.cluster_description import wait_for_cluster
+    from exacta.client.errors import DeadlineExceeded
+
+    with client_of(bootstrap_servers, command_config, _CLIENT_ID, timeout_s=timeout) as client:
+        try:
+            wait_for_cluster(client, brokers=brokers, topics=topics or [])
+        except DeadlineExceeded as error:
+            fail(str(error), EXIT_NO)
+    say(f"{client.bootstrap} answers")
 
 
 @cluster.command(name="accept-loss")

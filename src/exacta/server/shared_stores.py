@@ -95,16 +95,18 @@ async def open_postgres(configuration: Configuration) -> tuple[Ledger, ObjectSto
     from exacta.adapters.postgres import Doubt, PostgresLedger, PostgresRefused
 
     address = postgres_address(configuration.postgres)
-    ledger = PostgresLedger(address, configuration.postgres_schema)
+    objects, ledger = _objects(configuration, address), PostgresLedger(address, configuration.postgres_schema)
     try:
         await ledger.open()
-    except PostgresRefused as error:
+    except BaseException as error:
         ledger.close()
-        raise ServerError(str(error)) from error
-    except (Doubt, OSError) as error:
-        ledger.close()
-        raise ConnectionError(str(error)) from error
-    return ledger, _objects(configuration, address)
+        objects.close()
+        if isinstance(error, PostgresRefused):
+            raise ServerError(str(error)) from error
+        if isinstance(error, Doubt):
+            raise ConnectionError(str(error)) from error
+        raise
+    return ledger, objects
 
 
 def in_postgres(place: SharedPlace) -> OpenShared:

@@ -258,3 +258,12 @@ def test_a_log_that_nobody_can_reach_is_a_start_that_fails(brokers: Brokers) -> 
     brokers.is_cut_off = True
     with pytest.raises(ServerError):
         brokers.start(1)
+
+
+def test_a_defect_in_the_beginning_ends_the_start(brokers: Brokers, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*arguments: object) -> None:
+        raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr(cluster_server, "open_shared", fail)
+    with pytest.raises(ServerError, match=r"^ZeroDivisionError\('a defect'\)$"):
+        brokers.start(1)

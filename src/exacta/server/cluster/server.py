@@ -287,6 +287,9 @@ class ClusterServer:
             self._failed(str(error) if error.filename or not error.strerror else error.strerror)
         except (SharedAway, JournalError) as error:
             self._failed(str(error))
+        except Exception as defect:  # else nobody would hear of it, and a start would wait for ever
+            logger.exception("the log could not be opened")
+            self._refuse(repr(defect))
         else:
             self._has.opened = opened
             self._happened(Happened.READ)
@@ -294,10 +297,9 @@ class ClusterServer:
     def _follow(self) -> None:
         opened = self._has.opened
         assert opened is not None
-        follower = opened.follower
         self._asks = False
         replica = self._has.replica = self._making.replica(opened, self._engine_failed)
-        follower.on_leader(self._note_leader)
+        opened.follower.on_leader(self._note_leader)
         self.cluster.knows(self.figures.look)
         self._note_leader()
         self._serve(replica)
@@ -391,10 +393,8 @@ class ClusterServer:
 
     def _touched(self, in_touch: bool) -> None:
         """Close the connections of a broker that is out of touch, so that its clients look elsewhere."""
-        if in_touch:
-            self._let_in()
-        elif serves_clients(self.role, in_touch=True):  # else they end already, with what is left to send
-            self._connections.is_open = False
+        self._let_in()
+        if not in_touch and serves_clients(self.role, in_touch=True):  # else they end already, once all is sent
             self._connections.part(lambda each: each.abort())
 
     def _let_in(self) -> None:

@@ -23,7 +23,7 @@ _COMMAND_WITHIN_S = 300.0
 _COMMITS_BETWEEN = 5
 
 
-class Faults(Protocol):
+class ClusterFaults(Protocol):
     """Faults that are done to a cluster."""
 
     @property

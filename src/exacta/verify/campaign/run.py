@@ -19,7 +19,7 @@ from pathlib import Path
 from exacta.client.errors import ClientError
 from exacta.client.security import Cluster
 from exacta.verify.campaign.cluster import PROBE_MS, Watcher
-from exacta.verify.campaign.faults import BrokerFaults, Clock, Faults
+from exacta.verify.campaign.faults import BrokerFaults, Clock, ClusterFaults
 from exacta.verify.campaign.librdkafka import settings_of
 from exacta.verify.campaign.processes import ClientProcess
 from exacta.verify.campaign.roster import Roster
@@ -46,7 +46,7 @@ class Campaign:
     """One run against one cluster."""
 
     def __init__(
-        self, cluster: Cluster, settings: CampaignSettings, version: str, say: Say, faults: Faults | None = None
+        self, cluster: Cluster, settings: CampaignSettings, version: str, say: Say, faults: ClusterFaults | None = None
     ) -> None:
         """Prepare; `say` is told what happens, a few words at a time.
 
