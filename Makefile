@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-pulsar test test-canaries test-spark test-with soak simulate simulate-all check bench bench-kafka bench-growth \
-	bench-storage bench-spark bench-pulsar bench-one-log bench-sidecar dist test-dist docs docs-site pulsar-messages clean
+	bench-storage bench-spark bench-cluster bench-pulsar bench-one-log bench-sidecar dist test-dist docs docs-site pulsar-messages clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9.-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -72,6 +72,7 @@ soak:  ## all the long runs: each sweep whole, worlds, hostile bytes, power cuts
 	$(MAKE) test-with WHAT=fuzz
 	$(MAKE) test-with WHAT=power
 	$(MAKE) test-with WHAT=verify SECONDS=600
+	$(MAKE) test-with WHAT=cluster
 	$(MAKE) test-with WHAT=two-phase KILLS=300
 	$(MAKE) test-with WHAT=pulsar KILLS=300 ARGS="-k transformed_once"
 
@@ -125,6 +126,9 @@ bench-one-log: $(VENV)/.installed-test  ## reading the other protocol's messages
 
 bench-sidecar: $(VENV)/.installed-test  ## sidecar topics beside marker topics, by turns (a quarter of an hour)
 	$(BIN)/python -m benchmarks.sidecar $(ARGS)
+
+bench-cluster: $(VENV)/.installed-test  ## brokers over one PostgreSQL: transactions by turns with one broker, takeover, a follower's lag (minutes)
+	$(BIN)/python -m benchmarks.cluster $(ARGS)
 
 bench-pulsar: $(VENV)/.installed-test  ## Pulsar's own client beside Apache Pulsar (needs a JDK and Maven; forty minutes)
 	$(BIN)/python -m benchmarks.pulsar $(ARGS)

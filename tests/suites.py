@@ -82,6 +82,15 @@ SUITES = {
         ("EXACTA_TEST_POWER_CUTS={KILLS} tests/power",),
         {"KILLS": "100"},
     ),
+    "cluster": Suite(
+        "three brokers over a PostgreSQL lose, double, tear and reorder nothing, and no answer is stale, while "
+        "brokers, database and the ways between them are killed, paused, cut and slow; another `SEED` makes other "
+        "faults",
+        "half an hour",
+        "",
+        ("EXACTA_TEST_CLUSTER={KILLS} EXACTA_TEST_SEED={SEED} -n 0 tests/cluster",),
+        {"KILLS": "100", "SEED": "1"},
+    ),
     "verify": Suite(
         "`exacta verify` finds no anomaly on Exacta and on Apache Kafka, which are killed again and again",
         "ten minutes",

@@ -70,7 +70,7 @@ def three(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[Brokers, Any
 
 
 def calls(found: Brokers) -> list[str]:
-    return [",".join(each.calls) for each in found._brokers]  # type: ignore[attr-defined]
+    return [",".join(each.calls) for each in found.processes]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_clients_are_told_all_of_them(three: tuple[Brokers, Any]) -> None:
     assert found.pulsar_url is not None
     assert found.pulsar_url.startswith("pulsar://h:")
     assert found.pulsar_url.count("h:") == 3
-    assert [each.more[-1] for each in found._brokers] == ["1", "2", "3"]  # type: ignore[attr-defined]
+    assert [each.more[3] for each in found.processes] == ["1", "2", "3"]  # type: ignore[attr-defined]
 
 
 def test_a_postgresql_of_its_own_leaves_nothing_behind(tmp_path: Path) -> None:

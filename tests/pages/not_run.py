@@ -168,6 +168,10 @@ NO_EXAMPLE = {
         "import java.io",
     ): "it takes Java; tests/pulsar_clients/test_java_joint_killed.py runs it as it is printed",
     (BACKUP, "systemctl stop"): _AN_OPERATOR,
+    (
+        "docs/how-to/configure.md",
+        "exacta log copy",
+    ): "it takes PostgreSQL; tests/server/cluster/test_processes.py does the same",
     (BACKUP, "fsfreeze"): _AN_OPERATOR,
     (BACKUP, "kill -STOP"): f"{_AN_OPERATOR}; tests/test_backup.py does the same",
     (DECLARATIVE, "# flows.py"): _A_PIPELINE,

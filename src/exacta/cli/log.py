@@ -1,6 +1,6 @@
 """`exacta log …`: the files of a server that does not run.
 
-The work is in `exacta.adapters.local.damage.inspection` and `exacta.repair`.
+The work is in `exacta.adapters.local.damage.inspection`, `exacta.repair` and `exacta.server.cluster.moving`.
 """
 
 import os
@@ -133,6 +133,57 @@ def repair(
             _offer(examined)
             raise typer.Exit(EXIT_NO)
         _apply(examined, way, files, keep_in)
+
+
+@log.command()
+def copy(
+    source: Annotated[
+        str, typer.Argument(metavar="FROM", help="A data directory, or postgresql://USER@HOST/DATABASE.")
+    ],
+    target: Annotated[str, typer.Argument(metavar="TO", help="The other one of both.")],
+    schema: Annotated[
+        str | None, typer.Option("--postgres-schema", metavar="NAME", help="As for `exacta serve`.", show_default=False)
+    ] = None,
+    objects: Annotated[
+        str | None, typer.Option("--objects", metavar="URL", help="As for `exacta serve`.", show_default=False)
+    ] = None,
+    credentials: Annotated[
+        Path | None,
+        typer.Option("--objects-credentials-file", metavar="FILE", help="As for `exacta serve`.", show_default=False),
+    ] = None,
+) -> None:
+    """Move the log of stopped brokers from a data directory to a cluster, or back.
+
+    The other place must be new. All is the same there: offsets, groups, subscriptions, sequences, epochs, users, rules
+    and commit numbers. The old place keeps its bytes, says where the log has gone, and starts no more. After a crash
+    the same command again ends what this one has begun; brokers start in one place only, and before that in none.
+
+    Exit code 0, 1 if the log was not moved, 2 if called wrongly.
+    """
+    import asyncio
+
+    from exacta.config.errors import ConfigurationError
+    from exacta.config.options import configure
+    from exacta.server.cluster.moving import copy_log
+    from exacta.server.errors import ServerError
+
+    is_url = [each.startswith(("postgresql://", "postgres://")) for each in (source, target)]
+    if sum(is_url) != 1:
+        fail("one of both places is a data directory, and the other one postgresql://USER@HOST/DATABASE", EXIT_USAGE)
+    url, data = (target, source) if is_url[1] else (source, target)
+    options = {"postgres_schema": schema, "objects": objects, "objects_credentials_file": credentials}
+    given = {name: str(value) for name, value in options.items() if value is not None}
+    try:
+        configuration = configure({"postgres": url, **given})
+    except ConfigurationError as error:
+        fail(str(error), EXIT_USAGE)
+    try:
+        with working("copying the log"):
+            copied = asyncio.run(copy_log(Path(data), configuration, to_cluster=is_url[1]))
+    except ServerError as error:
+        fail(str(error), EXIT_NO)
+    say(f"the log of cluster {copied.cluster_id} is in {target}, and ends at position {copied.end}")
+    say(f"{source} starts no more; its bytes are there until you remove them")
 
 
 def _apply(examined: "Examination", way: "Way", files: "Files", keep_in: Path | None) -> None:

@@ -178,10 +178,10 @@ def _check_clients(pulsar_url: str | None) -> None:
         return
     if find_spec("pulsar") is None or find_spec("google") is None or find_spec("google.protobuf") is None:
         fail(f"pulsar-client is not installed: {install_extra('verify-pulsar')}", EXIT_USAGE)
-    from exacta.verify.workload.pulsar.side import address_of
+    from exacta.verify.workload.pulsar.side import addresses_of
 
     try:
-        address_of(pulsar_url)
+        addresses_of(pulsar_url)
     except ValueError as error:
         fail(f"--pulsar-url: {error}", EXIT_USAGE)
 

@@ -33,8 +33,8 @@ class LogOptions:
         Meta(
             ge=1 << 20,
             le=INT_MAX,
-            description="Size at which one file of the journal ends and the next begins. Over PostgreSQL it is 64 MiB at "
-            "most.",
+            description="Size at which one file of the journal ends and the next begins. Over PostgreSQL it is "
+            "64 MiB at most.",
         ),
     ] = 128 << 20
     log_flush_interval_ms: Annotated[

@@ -5,6 +5,9 @@ import os
 import uuid
 from pathlib import Path
 
+import msgspec
+from msgspec import Struct
+
 from exacta.adapters.local import is_journal
 from exacta.server.errors import ServerError
 
@@ -15,15 +18,15 @@ TOKEN_FILE = "first-user.token"
 _META_VERSION = "1"
 
 
-def cluster_id(path: Path) -> str:
-    """Read the cluster's id, or make one and keep it: clients may check that they talk to the same cluster."""
+def cluster_id(path: Path, given: str | None = None) -> str:
+    """Read the cluster's id, or keep the one that is given, or a new one: clients may check that it is the same."""
     if path.exists():
         lines = (line.partition("=") for line in path.read_text(encoding="utf-8", errors="replace").splitlines())
         meta = {key: value for key, _, value in lines}
         if meta.get("version") != _META_VERSION or not meta.get("cluster.id"):
             raise ServerError(f"{path} was not written by this version of Exacta")
         return meta["cluster.id"]
-    made = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    made = given or base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
     keep(path, f"version={_META_VERSION}\ncluster.id={made}\n".encode())
     return made
 
@@ -36,17 +39,72 @@ def keep(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     beside.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY)
+    sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable."""
+    directory = os.open(path, os.O_RDONLY)
     try:
         os.fsync(directory)
     finally:
         os.close(directory)
 
 
+MOVED_FILE = "moved.json"
+
+
+class Elsewhere(Struct, frozen=True, kw_only=True):
+    """The file that fences a data directory: its log is elsewhere, or not yet here. Fields are only added."""
+
+    place: str
+    """The place where the log has gone, or from which it is copied."""
+    copy: str
+    """The name of the copy."""
+    is_gone: bool
+    """False: the log is being copied into this directory."""
+
+
+def moved(data: Path) -> Elsewhere | None:
+    """Read the file; None: there is none. Raises ServerError and OSError."""
+    try:
+        content = (data / MOVED_FILE).read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        return msgspec.json.decode(content, type=Elsewhere)
+    except msgspec.DecodeError as error:
+        raise ServerError(f"{data / MOVED_FILE} cannot be read, and it says where the log of {data} is") from error
+
+
+def fence(data: Path, note: Elsewhere) -> None:
+    """Let no broker start on this directory, durably."""
+    keep(data / MOVED_FILE, msgspec.json.encode(note))
+
+
+def unfence(data: Path) -> None:
+    """Let a broker start on this directory, durably."""
+    (data / MOVED_FILE).unlink(missing_ok=True)
+    sync_directory(data)
+
+
+def require_log(data: Path) -> None:
+    """Raise ServerError if the log of this directory is elsewhere."""
+    note = moved(data)
+    if note is not None and note.is_gone:
+        raise ServerError(f"the log of {data} has gone to {note.place}: start brokers there")
+    if note is not None:
+        raise ServerError(
+            f"the copy of the log from {note.place} to {data} has not ended: the same `exacta log copy` again ends it"
+        )
+
+
 CACHE_DIRECTORY = "cache"
 """The folder of the data directory in which a broker of a cluster keeps what it has fetched."""
 
-_NEVER_IN_THE_WAY = frozenset({META_FILE, Path(META_FILE).with_suffix(".new").name, "lost+found"})
+_NEVER_IN_THE_WAY = frozenset(
+    {name for each in (META_FILE, MOVED_FILE) for name in (each, Path(each).with_suffix(".new").name)} | {"lost+found"}
+)
 
 
 def refuse_all_but_a_cache(data: Path) -> None:

@@ -41,7 +41,7 @@ from exacta.server.connections import Connections
 from exacta.server.errors import ServerError
 from exacta.server.first_user import first_user_token
 from exacta.server.host import Host
-from exacta.server.identity import JOURNAL_DIRECTORY, META_FILE, cluster_id
+from exacta.server.identity import JOURNAL_DIRECTORY, META_FILE, cluster_id, require_log
 from exacta.server.journals import Place, ServedJournal
 from exacta.server.logins import SECRET_FILE, ReadForLogins, login_secret, logins_of, read_for_logins
 from exacta.server.progress import Progress
@@ -170,7 +170,9 @@ class Server:
                 configuration=self._configuration,
                 reserve_bytes=self._seams.reserve_bytes,
             )
+            require_log(self._data)
             journal = self._journal = self._progress.journal = self._seams.journal(place)
+            require_log(self._data)  # it may have gone while this start waited; nothing takes it away from now on
             identity = cluster_id(self._data / META_FILE)
             if (mode := stat.S_IMODE(os.stat(self._data).st_mode)) & 0o077:
                 text = "other users of this machine may look into the data directory (mode %04o): chmod 700 %s"

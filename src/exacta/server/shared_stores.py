@@ -90,24 +90,30 @@ def _objects(configuration: Configuration, address: PostgresAddress) -> ObjectSt
         raise ServerError(f"objects: {error}") from error
 
 
-def in_postgres(place: SharedPlace) -> OpenShared:
-    """Return what opens them at the addresses that the options name. Raises ServerError."""
+async def open_postgres(configuration: Configuration) -> tuple[Ledger, ObjectStore]:
+    """Open what the options name. Raises ServerError where another try would end in the same way, OSError where not."""
     require("asyncpg", "a log in PostgreSQL needs asyncpg", extra="cluster")
     from exacta.adapters.postgres import Doubt, PostgresLedger, PostgresRefused
 
-    configuration, witness = place.configuration, Witness()
     address = postgres_address(configuration.postgres)
+    ledger = PostgresLedger(address, configuration.postgres_schema)
+    try:
+        await ledger.open()
+    except PostgresRefused as error:
+        ledger.close()
+        raise ServerError(str(error)) from error
+    except (Doubt, OSError) as error:
+        ledger.close()
+        raise ConnectionError(str(error)) from error
+    return ledger, _objects(configuration, address)
+
+
+def in_postgres(place: SharedPlace) -> OpenShared:
+    """Return what opens them at the addresses that the options name. Raises ServerError."""
+    require("asyncpg", "a log in PostgreSQL needs asyncpg", extra="cluster")
+    witness = Witness()
 
     async def open_store() -> FollowedStore:
-        ledger = PostgresLedger(address, configuration.postgres_schema)
-        try:
-            await ledger.open()
-        except PostgresRefused as error:
-            ledger.close()
-            raise ServerError(str(error)) from error
-        except (Doubt, OSError) as error:
-            ledger.close()
-            raise ConnectionError(str(error)) from error
-        return FollowedStore(place, witness, ledger, _objects(configuration, address))
+        return FollowedStore(place, witness, *await open_postgres(place.configuration))
 
     return open_store

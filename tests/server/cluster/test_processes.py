@@ -20,14 +20,16 @@ SECONDS = 30
 class Process:
     """One broker; its log is in a file."""
 
-    def __init__(self, node_id: int, folder: Path, postgres: str, schema: str, at: str = "127.0.0.1:0") -> None:
+    def __init__(
+        self, node_id: int, folder: Path, postgres: str = "", schema: str = "exacta", at: str = "127.0.0.1:0"
+    ) -> None:
         self.log = folder / f"log of {node_id}"
+        shared = ("--postgres", postgres, "--set", f"postgres.schema={schema}") if postgres else ()
         with open(self.log, "w") as log:
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "exacta.cli", "serve", "--postgres", postgres, "--node-id", str(node_id)),
-                    *("--data", str(folder / str(node_id)), "--listen", at),
-                    *("--set", f"postgres.schema={schema}"),
+                    *(sys.executable, "-m", "exacta.cli", "serve", "--node-id", str(node_id)),
+                    *("--data", str(folder / str(node_id)), "--listen", at, *shared),
                 ],
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -87,3 +89,41 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_the_leading_process_is_kil
     finally:
         for each in brokers.values():
             each.end(signal.SIGKILL)
+
+
+def copy(source: object, target: object, schema: str) -> "subprocess.CompletedProcess[str]":
+    """Run `exacta log copy`."""
+    command = [sys.executable, "-m", "exacta.cli", "log", "copy", str(source), str(target), "--postgres-schema", schema]
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+
+
+def test_a_log_moves_from_a_directory_to_a_cluster_and_back(tmp_path: Path, postgres: tuple[str, str]) -> None:
+    url, schema = postgres
+    alone = Process(1, tmp_path)
+    writer = Writer(alone.address)
+    writer.write(100)
+    assert "in use" in copy(tmp_path / "1", url, schema).stderr
+    assert alone.end(signal.SIGTERM) == 0
+    moved = copy(tmp_path / "1", url, schema)
+    assert moved.returncode == 0, moved.stderr
+
+    shared = Process(2, tmp_path, url, schema, at=alone.address)
+    assert values(shared.address, 100) == writer.acknowledged
+    writer.write(100)  # its producer id and its sequences go on
+    assert "broker 2 runs" in copy(url, tmp_path / "3", schema).stderr
+    assert shared.end(signal.SIGTERM) == 0
+    moved = copy(url, tmp_path / "3", schema)
+    assert moved.returncode == 0, moved.stderr
+
+    again = Process(3, tmp_path, at=alone.address)
+    try:
+        writer.write(100)
+        assert values(again.address, 300) == writer.acknowledged == [str(number) for number in range(300)]
+    finally:
+        assert again.end(signal.SIGTERM) == 0
+    for folder, options in (("1", []), ("4", ["--postgres", url, "--set", f"postgres.schema={schema}"])):
+        command = [sys.executable, "-m", "exacta.cli", "serve", "--listen", "127.0.0.1:0"]
+        command += ["--data", str(tmp_path / folder), *options]
+        refused = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        assert refused.returncode != 0
+        assert "has gone to" in refused.stderr

@@ -114,6 +114,10 @@ class MemoryLedger:
         """See `Ledger.found`."""
         self._write(self._rest, lambda found, _: tables.found(found, about), done)
 
+    def found_again(self, epoch: int, about: bytes, closes: bool, done: Guarded[Appended]) -> None:
+        """See `Ledger.found_again`."""
+        self._write(self._lead, lambda found, _: tables.found_again(found, epoch, about, is_closed=closes), done)
+
     def read_head(self, done: Done[Head]) -> None:
         """See `Ledger.read_head`."""
         self._read(tables.head, done)

@@ -40,6 +40,8 @@ class Tables(Struct, frozen=True, kw_only=True):
     """Everything that the database keeps, at one moment."""
 
     about: bytes | None = None
+    is_closed: bool = False
+    """The log has gone elsewhere."""
     epoch: int = 0
     leader: int | None = None
     lock_key: int = 0
@@ -94,7 +96,7 @@ def beat(tables: Tables, epoch: int, durable: int) -> Written[Appended | Superse
 
 def claim(tables: Tables, seen_epoch: int, node_id: int, lock_key: int) -> Written[Claimed | Superseded]:
     """See `Ledger.claim`."""
-    if seen_epoch != tables.epoch:
+    if seen_epoch != tables.epoch or tables.is_closed:
         return tables, Superseded(tables.epoch)
     epoch = tables.epoch + 1
     return replace(tables, epoch=epoch, leader=node_id, lock_key=lock_key), Claimed(epoch)
@@ -133,6 +135,13 @@ def found(tables: Tables, about: bytes) -> Written[bytes]:
     if tables.about is not None:
         return tables, tables.about
     return replace(tables, about=about), about
+
+
+def found_again(tables: Tables, epoch: int, about: bytes, *, is_closed: bool) -> Written[Appended | Superseded]:
+    """See `Ledger.found_again`."""
+    if not epoch == tables.epoch > 0:
+        return tables, Superseded(tables.epoch)
+    return replace(tables, about=about, is_closed=is_closed), Appended()
 
 
 def announce(

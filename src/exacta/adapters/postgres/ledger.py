@@ -140,6 +140,14 @@ class PostgresLedger:
         """See `Ledger.found`."""
         self._call(done, self._read, lambda on: on.fetchval("select found($1)", about))
 
+    def found_again(self, epoch: int, about: bytes, closes: bool, done: Guarded[Appended]) -> None:
+        """See `Ledger.found_again`."""
+        self._call(done, self._found_again, epoch, about, closes)
+
+    async def _found_again(self, epoch: int, about: bytes, closes: bool) -> Appended | Superseded:
+        present = await self._read(lambda on: on.fetchval("select found_again($1, $2, $3)", epoch, about, closes))
+        return Appended() if present == CONFIRMED else Superseded(present)
+
     def read_head(self, done: Done[Head]) -> None:
         """See `Ledger.read_head`."""
 

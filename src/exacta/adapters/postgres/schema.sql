@@ -10,7 +10,8 @@
 create table cluster (
   one boolean primary key default true check (one),
   version int not null,                        -- of this file; a broker refuses a newer one
-  about bytea);                                -- what the cluster was founded with, opaque
+  about bytea,                                 -- what the cluster was founded with, opaque
+  closed boolean not null default false);      -- the log has gone elsewhere: nobody leads it here any more
 
 -- Changed by claims, by changes of the catalog, and where another tail table takes over; never by an append. A row that
 -- is changed thousands of times a second slows without bound while anybody holds an old snapshot.
@@ -148,7 +149,8 @@ language plpgsql as $body$
 begin
   perform pg_advisory_lock(hashtext(current_schema()), key);
   perform pg_advisory_xact_lock(hashtext(current_schema()), 0);
-  update head set epoch = epoch + 1, leader = node_id, instance = of_instance, lock_key = key where epoch = seen_epoch;
+  update head set epoch = epoch + 1, leader = node_id, instance = of_instance, lock_key = key
+    where epoch = seen_epoch and not (select closed from cluster);
   is_claimed := found;
   select head.epoch, head.tail_table into present, tail_table from head;
   table_bytes := pg_total_relation_size(format('tail_%s', tail_table));
@@ -202,6 +204,17 @@ create function found(with_about bytea) returns bytea language plpgsql as $body$
 begin
   update cluster set about = with_about where about is null;
   return (select about from cluster);
+end $body$;
+
+create function found_again(of_epoch bigint, with_about bytea, closes boolean) returns bigint language plpgsql as $body$
+declare
+  present bigint;
+begin
+  perform pg_advisory_xact_lock_shared(hashtext(current_schema()), 0);
+  select epoch into present from head;
+  if present <> of_epoch then return present; end if;
+  update cluster set about = with_about, closed = closes;
+  return -1;
 end $body$;
 
 create function read_tail(from_position bigint, max_bytes bigint) returns setof tail language plpgsql stable as $body$
@@ -273,7 +286,9 @@ begin
   delete from intent i where i.key in (select value ->> 'key' from jsonb_array_elements(added));
   update entry e set removed = version, removed_at = clock_timestamp() where e.key = any(removed_keys);
   insert into entry select * from jsonb_populate_recordset(null::entry, added);
+  -- Beyond the end of an empty tail the log was written elsewhere: that is where this table begins.
   update head set catalog = version, tail_from = coalesce(begins, tail_from),
+    table_from = case when begins > tail_end(tail_table) then begins else table_from end,
     tail_from_catalog = case when begins is null then tail_from_catalog else version end;
   perform cut_tail(gone_after);
   return version;

@@ -122,7 +122,7 @@ def publish_snapshots(files: ObjectFiles, made: Sequence[tuple[str, int, str]]) 
 
 def publish_snapshot(store: ObjectStore, blob: bytes, position: int, key: str) -> CatalogEntry:
     """Put a snapshot; raise OSError."""
-    return snapshot_entry(key, position, *_put(store, key, pack_snapshot(position, blob)))
+    return snapshot_entry(key, position, *put(store, key, pack_snapshot(position, blob)))
 
 
 def snapshot_entry(key: str, position: int, size: int, checksum: int) -> CatalogEntry:
@@ -151,10 +151,10 @@ def _put_segment(
 
 def _put_file(files: ObjectFiles, name: str, key: str) -> tuple[int, int]:
     """Put a file of the cache directory."""
-    return _put(files.store, key, [files.scratch.map(name)])
+    return put(files.store, key, [files.scratch.map(name)])
 
 
-def _put(store: ObjectStore, key: str, data: Sequence[Buffer]) -> tuple[int, int]:
+def put(store: ObjectStore, key: str, data: Sequence[Buffer]) -> tuple[int, int]:
     """Put an object and read it back; return its size and its checksum; raise OSError."""
     checksum, size = 0, 0
     for buffer in data:

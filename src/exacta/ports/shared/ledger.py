@@ -176,7 +176,14 @@ class Ledger(Protocol):
     def found(self, about: bytes, done: Done[bytes]) -> None:
         """Note what the cluster is founded with (its id, its secret), unless it was founded; hand out what is noted.
 
-        The bytes are opaque, at most 4 KiB, and never change. Of several first brokers one founds the cluster.
+        The bytes are opaque, at most 4 KiB, and only `found_again` changes them. Of several first brokers one founds
+        the cluster.
+        """
+
+    def found_again(self, epoch: int, about: bytes, closes: bool, done: Guarded[Appended]) -> None:
+        """Note, in this epoch, what the cluster is founded with from now on.
+
+        If it `closes`, the log has gone elsewhere: nobody claims the lead any more.
         """
 
     def read_head(self, done: Done[Head]) -> None:
@@ -200,7 +207,8 @@ class Ledger(Protocol):
     def claim(self, seen: Head, node_id: int, instance: str, done: Guarded[Claimed]) -> None:
         """Begin the epoch after the one that was seen, with this broker as its leader.
 
-        An append in flight is in the tail by then, or is refused. `Superseded` where another was faster.
+        An append in flight is in the tail by then, or is refused. `Superseded` where another was faster, and where the
+        log has gone elsewhere (`found_again`).
         """
 
     def on_hint(self, hinted: Callable[[], None]) -> None:
@@ -234,7 +242,8 @@ class Ledger(Protocol):
         """Change the catalog in this epoch, and hand out its new version.
 
         `Superseded` also where the intent of an added key was swept, or a removed one is no longer there. Groups of the
-        tail before `tail_from` go as soon as every broker that is not gone knows this version.
+        tail before `tail_from` go as soon as every broker that is not gone knows this version. Where the tail has no
+        group, `tail_from` may lie beyond its end: the log begins with objects that were written elsewhere.
         """
 
     def sweep(self, done: Done[Sequence[str]]) -> None:

@@ -28,6 +28,14 @@ class Founded(Struct, frozen=True, kw_only=True):
     secret: bytes
     objects: str | None = None
     """The place of the objects; empty: in the database. None: the founder was of an earlier version, and told none."""
+    logins: bytes | None = None
+    """The secret of the logins of a broker that was alone, whose log was copied here."""
+    copied_from: str | None = None
+    """The directory from which a log is being copied: until that has ended, there is none here."""
+    moved_to: str | None = None
+    """The directory to which the log has gone."""
+    copy: str = ""
+    """The name of the copy that has made either of these."""
 
     def __repr__(self) -> str:
         """Show no secret."""
@@ -36,22 +44,47 @@ class Founded(Struct, frozen=True, kw_only=True):
     @property
     def login_secret(self) -> bytes:
         """The secret from which unknown users get their salts."""
-        return self._derived(b"logins")
+        return self._derived(b"logins") if self.logins is None else self.logins
 
     @property
     def first_user_token(self) -> str:
         """The text of the token that makes the first user, at every broker."""
         return base64.urlsafe_b64encode(self._derived(b"first user")).rstrip(b"=").decode()
 
+    def record(self) -> bytes:
+        """Return the bytes that a ledger keeps."""
+        return msgspec.json.encode(self)
+
+    def require_log(self) -> None:
+        """Raise ServerError if the log of this cluster is not here."""
+        if self.moved_to is not None:
+            raise ServerError(
+                f"the log of this cluster has gone to the directory {self.moved_to}: start a broker there"
+            )
+        if self.copied_from is not None:
+            raise ServerError(
+                f"the copy of the log from {self.copied_from} has not ended: the same `exacta log copy` again ends it"
+            )
+
+    def require_objects(self, place: str | None) -> None:
+        """Raise ServerError for another place of the objects than the cluster's, where others would not find them."""
+        if self.objects is not None and place not in (None, self.objects):
+            told = f"--objects {self.objects}" if self.objects else "no --objects, since they lie in PostgreSQL"
+            raise ServerError(f"the objects of this cluster lie elsewhere: each of its brokers needs {told}")
+
     def _derived(self, purpose: bytes) -> bytes:
         return hmac.digest(self.secret, purpose, hashlib.sha256)
 
 
-def draw(objects: str) -> bytes:
-    """Return a record for a new cluster; `objects` is the option."""
+def draw(objects: str | None = None) -> bytes:
+    """Return a record for a new cluster, whose objects are at this place."""
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
-    secret = secrets.token_bytes(_SECRET_BYTES)
-    return msgspec.json.encode(Founded(cluster_id=cluster_id, secret=secret, objects=_place(objects)))
+    return Founded(cluster_id=cluster_id, secret=draw_secret(), objects=objects).record()
+
+
+def draw_secret() -> bytes:
+    """Return a new secret of a cluster."""
+    return secrets.token_bytes(_SECRET_BYTES)
 
 
 def read(record: bytes) -> Founded:
@@ -62,15 +95,8 @@ def read(record: bytes) -> Founded:
         raise ServerError(f"the database holds a cluster that this version cannot read: {error}") from error
 
 
-def require_objects(founded: Founded, objects: str) -> None:
-    """Refuse another place of the objects than the cluster's, where others would not find them. Raises ServerError."""
-    if founded.objects not in (None, _place(objects)):
-        told = f"--objects {founded.objects}" if founded.objects else "no --objects, since they lie in PostgreSQL"
-        raise ServerError(f"the objects of this cluster lie elsewhere: each of its brokers needs {told}")
-
-
-def _place(objects: str) -> str:
-    """Return the store, the bucket and the prefix; how a broker reaches them is its own affair."""
+def place_of(objects: str) -> str:
+    """Return the store, the bucket and the prefix of the option `objects`: how a broker reaches them is its affair."""
     if not objects:
         return ""
     address = objects_address(objects)

@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from exacta.client.errors import ClientError
 from exacta.posix import SIGKILL
@@ -20,6 +21,19 @@ from exacta.verify.history import BROKER_KILLED, BROKER_RESTARTED, RESTART_COMMA
 
 _COMMAND_WITHIN_S = 300.0
 _COMMITS_BETWEEN = 5
+
+
+class Faults(Protocol):
+    """Faults that are done to a cluster."""
+
+    @property
+    def possible(self) -> bool:
+        """Return whether there is anything to do."""
+        ...
+
+    def strike(self) -> list[Fault]:
+        """Do one, and return when the cluster is back; raises `CampaignError` where it does not come."""
+        ...
 
 
 class BrokerFaults:

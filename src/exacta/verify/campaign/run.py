@@ -11,7 +11,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from pathlib import Path
 from exacta.client.errors import ClientError
 from exacta.client.security import Cluster
 from exacta.verify.campaign.cluster import PROBE_MS, Watcher
-from exacta.verify.campaign.faults import BrokerFaults, Clock
+from exacta.verify.campaign.faults import BrokerFaults, Clock, Faults
 from exacta.verify.campaign.librdkafka import settings_of
 from exacta.verify.campaign.processes import ClientProcess
 from exacta.verify.campaign.roster import Roster
@@ -45,8 +45,13 @@ Say = Callable[[str], None]
 class Campaign:
     """One run against one cluster."""
 
-    def __init__(self, cluster: Cluster, settings: CampaignSettings, version: str, say: Say) -> None:
-        """Prepare; `say` is told what happens, a few words at a time."""
+    def __init__(
+        self, cluster: Cluster, settings: CampaignSettings, version: str, say: Say, faults: Faults | None = None
+    ) -> None:
+        """Prepare; `say` is told what happens, a few words at a time.
+
+        `faults`: what is done to the cluster; by default what the settings say.
+        """
         self._cluster = cluster
         self._settings = settings
         self._version = version
@@ -56,6 +61,7 @@ class Campaign:
         self._roster = Roster(settings, os.urandom(4).hex(), self._client_settings, self._epoch_ns)
         self._chance = random.Random(settings.seed)
         self._watcher = Watcher(cluster, self._epoch_ns)
+        self._broker_faults = faults or BrokerFaults(settings, self._watcher)
         self._clients: dict[str, ClientProcess] = {}
         self._commits: Counter[Role] = Counter()
         self._faults = 0
@@ -63,6 +69,16 @@ class Campaign:
         """The error that ended a thread of this campaign, or None."""
         self._progress = threading.Condition()
         self.path = settings.directory / HISTORY
+
+    @property
+    def topics(self) -> Mapping[str, int]:
+        """Every topic that the clients write, and its partitions."""
+        return self._roster.topics
+
+    @property
+    def group(self) -> str | None:
+        """The group of the etl workload, if that runs."""
+        return self._roster.group
 
     def meet(self) -> None:
         """Wait until the cluster answers; raises `CampaignError` where it does not, and has left nothing behind."""
@@ -183,7 +199,7 @@ class Campaign:
 
     def _disturb(self, deadline_s: float, lister: threading.Thread) -> None:
         settings = self._settings
-        broker = BrokerFaults(settings, self._watcher)
+        broker = self._broker_faults
         # A draw of its own for each: how long the one takes must not change what the other draws.
         restarts = Clock(
             settings.restart_every_s if broker.possible else 0, random.Random(self._chance.random()), self._count

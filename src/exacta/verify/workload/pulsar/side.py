@@ -13,6 +13,9 @@ from exacta.verify.workload.clients import CALL_S
 _RECEIVED_BYTES = 1 << 16
 _CLIENT = "exacta-verify"
 
+_NOT_HERE = pb.ServiceNotReady, pb.TransactionCoordinatorNotFound
+"""A broker that follows another one says this: the next broker is asked."""
+
 Place = tuple[str, int]
 
 
@@ -24,12 +27,19 @@ class Refused(Exception):
     """The broker has said no; the message has its words."""
 
 
-def address_of(url: str) -> tuple[str, int]:
-    """Return host and port of an address such as `pulsar://127.0.0.1:6650`; raises ValueError for any other text."""
-    parts = urlsplit(url)
-    if parts.scheme != "pulsar" or not parts.hostname or parts.port is None or parts.path or parts.query:
-        raise ValueError(f"expected pulsar://HOST:PORT, not '{url}'")
-    return parts.hostname, parts.port
+def addresses_of(url: str) -> list[tuple[str, int]]:
+    """Return hosts and ports of an address such as `pulsar://127.0.0.1:6650`; raises ValueError for any other text.
+
+    Several brokers stand behind each other, with commas between them.
+    """
+    scheme, _, places = url.partition("://")
+    found = []
+    for place in places.split(","):
+        parts = urlsplit(f"{scheme}://{place}")
+        if parts.scheme != "pulsar" or not parts.hostname or parts.port is None or parts.path or parts.query:
+            raise ValueError(f"expected pulsar://HOST:PORT, not '{url}'")
+        found.append((parts.hostname, parts.port))
+    return found
 
 
 def pulsar_name(place: Place) -> str:
@@ -41,7 +51,7 @@ class Side:
     """One client; each call waits for its answer, and raises `Lost` or `Refused`."""
 
     def __init__(self, url: str) -> None:
-        self._address = address_of(url)
+        self._addresses = addresses_of(url)
         self._session = Session(_CLIENT)
         self._socket: socket.socket | None = None
         self._sequence = 0
@@ -52,8 +62,9 @@ class Side:
         if self._socket is not None:
             return
         try:
-            self._socket = socket.create_connection(self._address, timeout=CALL_S)
+            self._socket = socket.create_connection(self._addresses[0], timeout=CALL_S)
         except OSError as error:
+            self._turn_to_the_next()
             raise Lost(str(error)) from error
         self._ask(self._session.connect())
 
@@ -63,6 +74,10 @@ class Side:
         self._producers.clear()
         if found is not None:
             found.close()
+            self._turn_to_the_next()
+
+    def _turn_to_the_next(self) -> None:
+        self._addresses.append(self._addresses.pop(0))
 
     def begin(self, timeout_ms: int) -> int:
         """Begin a transaction; return the second number of its TxnID."""
@@ -97,7 +112,11 @@ class Side:
         except (OSError, BrokenFrame) as error:
             self.close()
             raise Lost(str(error)) from error
-        if (refusal := error_of(answer)) is not None:
+        refusal = error_of(answer)
+        if refusal in _NOT_HERE:
+            self.close()
+            raise Lost(f"{pb.ServerError.Name(refusal)}: {answer.message}")
+        if refusal is not None:
             raise Refused(f"{pb.ServerError.Name(refusal)}: {answer.message}")
         return answer
 
