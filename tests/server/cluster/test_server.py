@@ -2,16 +2,19 @@
 
 import itertools
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from exacta.protocol.kafka.messages import k01_fetch as m
 from exacta.server.cluster import nodes
 from exacta.server.cluster import server as cluster_server
 from exacta.server.cluster.roles import BrokerRole
 from exacta.server.errors import ServerError
+from tests.kafka.wire import Wire, values_in
 from tests.server.cluster.brokers import Brokers
 
 FLUSH_S = 30
@@ -125,6 +128,31 @@ def test_a_clean_stop_lets_another_lead_and_transactions_go_on(brokers: Brokers)
     writer.transaction()
     brokers.start(leader)
     assert values(brokers.address(leader), 20) == writer.acknowledged
+
+
+@pytest.mark.parametrize("stops", ["leader", "follower"])
+def test_an_answer_that_a_client_takes_slowly_is_sent_before_a_clean_stop(brokers: Brokers, stops: str) -> None:
+    leader, follower = two(brokers)
+    producer = Producer({"bootstrap.servers": both(brokers)})
+    values = [bytes(900_000)] * 16  # more than the buffers of a connection hold
+    for value in values:
+        producer.produce("log", value)
+    assert producer.flush(FLUSH_S) == 0
+    brokers.until_all_have_followed()
+    server = brokers.servers[leader if stops == "leader" else follower]
+    host, port = brokers.address(server.cluster.node_id).split(":")
+    partition = m.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 28)
+    topics = [m.FetchTopic(topic="log", partitions=[partition])]
+    wanted = m.FetchRequest(topics=topics, max_wait_ms=0, min_bytes=1, max_bytes=1 << 28)
+    wire = Wire((host, int(port)))
+    with wire.socket, ThreadPoolExecutor() as pool:
+        wire.send(wanted, 12)
+        brokers.until(lambda: server.engine.counts.read_bytes["log"] > 0, "it is not answered")
+        stopping = pool.submit(brokers.stop, server.cluster.node_id)
+        brokers.until(lambda: server.role is BrokerRole.ENDED, "it does not stop")
+        [told] = wire.receive(wanted, 12)[1].responses[0].partitions
+        stopping.result()
+    assert values_in(told.records) == values
 
 
 def test_a_leader_that_is_asked_to_move_follows_whom_it_let_lead(brokers: Brokers) -> None:

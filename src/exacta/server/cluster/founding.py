@@ -26,8 +26,6 @@ class Founded(Struct, frozen=True, kw_only=True):
 
     cluster_id: str
     secret: bytes
-    objects: str | None = None
-    """The place of the objects; empty: in the database. None: the founder was of an earlier version, and told none."""
     logins: bytes | None = None
     """The secret of the logins of a broker that was alone, whose log was copied here."""
     copied_from: str | None = None
@@ -36,6 +34,8 @@ class Founded(Struct, frozen=True, kw_only=True):
     """The directory to which the log has gone."""
     copy: str = ""
     """The name of the copy that has made either of these."""
+    objects: str | None = None
+    """The place of the objects; empty: in the database. None: the founder was of an earlier version, and told none."""
 
     def __repr__(self) -> str:
         """Show no secret."""
@@ -66,20 +66,14 @@ class Founded(Struct, frozen=True, kw_only=True):
                 f"the copy of the log from {self.copied_from} has not ended: the same `exacta log copy` again ends it"
             )
 
-    def require_objects(self, place: str | None) -> None:
-        """Raise ServerError for another place of the objects than the cluster's, where others would not find them."""
-        if self.objects is not None and place not in (None, self.objects):
-            told = f"--objects {self.objects}" if self.objects else "no --objects, since they lie in PostgreSQL"
-            raise ServerError(f"the objects of this cluster lie elsewhere: each of its brokers needs {told}")
-
     def _derived(self, purpose: bytes) -> bytes:
         return hmac.digest(self.secret, purpose, hashlib.sha256)
 
 
-def draw(objects: str | None = None) -> bytes:
-    """Return a record for a new cluster, whose objects are at this place."""
+def draw(objects: str = "") -> bytes:
+    """Return a record for a new cluster; `objects` is the option."""
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
-    return Founded(cluster_id=cluster_id, secret=draw_secret(), objects=objects).record()
+    return Founded(cluster_id=cluster_id, secret=draw_secret(), objects=place_of(objects)).record()
 
 
 def draw_secret() -> bytes:
@@ -95,8 +89,15 @@ def read(record: bytes) -> Founded:
         raise ServerError(f"the database holds a cluster that this version cannot read: {error}") from error
 
 
+def require_objects(founded: Founded, objects: str) -> None:
+    """Refuse another place of the objects than the cluster's, where others would not find them. Raises ServerError."""
+    if founded.objects not in (None, place_of(objects)):
+        told = f"--objects {founded.objects}" if founded.objects else "no --objects, since they lie in PostgreSQL"
+        raise ServerError(f"the objects of this cluster lie elsewhere: each of its brokers needs {told}")
+
+
 def place_of(objects: str) -> str:
-    """Return the store, the bucket and the prefix of the option `objects`: how a broker reaches them is its affair."""
+    """Return the store, the bucket and the prefix; how a broker reaches them is its own affair."""
     if not objects:
         return ""
     address = objects_address(objects)

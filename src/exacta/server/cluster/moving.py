@@ -46,8 +46,8 @@ class Shared(NamedTuple):
     objects: ObjectStore
     name: str
     """The name that people know it by; without secrets."""
-    place: str | None = None
-    """The place of the objects (`founding.place_of`); None: it is not looked at."""
+    place: str = ""
+    """The option that names the place of the objects."""
 
 
 class Copied(NamedTuple):
@@ -63,8 +63,8 @@ async def copy_log(data: Path, configuration: Configuration, *, to_cluster: bool
     with _trouble():
         ledger, objects = await open_postgres(configuration)
     try:
-        place = founding.place_of(configuration.objects)
-        shared = Shared(ledger, objects, f"{configuration.postgres} (schema {configuration.postgres_schema})", place)
+        name = f"{configuration.postgres} (schema {configuration.postgres_schema})"
+        shared = Shared(ledger, objects, name, configuration.objects)
         return await (copy_to_cluster(data, shared) if to_cluster else copy_to_directory(shared, data))
     finally:
         ledger.close()
@@ -93,9 +93,9 @@ async def _to_cluster(data: Path, files: PosixFiles, shared: Shared) -> Copied:
     wanted = Founded(
         cluster_id=cluster_id,
         secret=founding.draw_secret(),
-        objects=shared.place,
         logins=login_secret(data / SECRET_FILE),
         copied_from=str(data.absolute()),
+        objects=founding.place_of(shared.place),
         copy=secrets.token_hex(8) if note is None else note.copy,
     )
     if note is not None and (await _ask(shared.ledger.read_head)).epoch == 0:
@@ -103,7 +103,6 @@ async def _to_cluster(data: Path, files: PosixFiles, shared: Shared) -> Copied:
     founded = founding.read(await _ask(shared.ledger.found, wanted.record()))
     if note is not None and note.copy != founded.copy:
         identity.require_log(data)
-    founded.require_objects(shared.place)
     if founded.cluster_id != cluster_id or founded.moved_to is not None:
         raise ServerError(f"{shared.name} holds a cluster already: a log is copied to a new place only")
     if note is None:
@@ -165,12 +164,12 @@ async def _to_directory(shared: Shared, data: Path, files: PosixFiles) -> Copied
     head: Head = await _ask(ledger.read_head)
     if head.epoch == 0:
         raise ServerError(f"there is no log in {shared.name}")
-    founded = founding.read(await _ask(ledger.found, founding.draw()))
+    founded = founding.read(await _ask(ledger.found, founding.draw(shared.place)))
+    founding.require_objects(founded, shared.place)
     if note is not None and founded.moved_to is not None and note.copy == founded.copy:
         identity.unfence(data)
         return Copied(head.tail_from, founded.cluster_id)
     founded.require_log()
-    founded.require_objects(shared.place)
     await _require_silence(ledger)
     epoch = await _claim(ledger)
     name = secrets.token_hex(8)

@@ -61,10 +61,9 @@ async def open_shared(
     store = await open_store()
     follower: Follower | None = None
     try:
-        record = founding.draw(founding.place_of(configuration.objects))
-        founded = founding.read(await _answer(store.ledger.found, record))
+        founded = founding.read(await _answer(store.ledger.found, founding.draw(configuration.objects)))
         founded.require_log()
-        founded.require_objects(founding.place_of(configuration.objects))
+        founding.require_objects(founded, configuration.objects)
         await _come_in(cluster, store)
         for_logins = None
         if any(each.login for each in reception.doors):

@@ -144,7 +144,7 @@ class ClusterServer:
         try:
             self.reception.bind()
             self._cluster = self._making.cluster(self._instance, touched=self._touched, refused=self._refuse)
-            self._progress.cluster = self._figures = ClusterFigures(self._cluster, self._has, self._loop.time)
+            self._progress.cluster = self._figures = self._making.figures(self._cluster, self._has, self.move)
             await self.reception.start_early(self._making.host(self._progress))
             self._begins()
             self._enter(BrokerRole.BEGINNING)
@@ -329,7 +329,7 @@ class ClusterServer:
                 self._has.journal = journal
                 self._happened(Happened.HAS_LEAD)
 
-        self._has.opened.follower.lead(led)
+        self._has.opened.follower.lead(led, lambda: self.cluster.must_wait)
 
     def _lead(self) -> None:
         replica, journal = self._has.replica, self._has.journal
@@ -391,7 +391,7 @@ class ClusterServer:
         """Close the connections of a broker that is out of touch, so that its clients look elsewhere."""
         if in_touch:
             self._let_in()
-        else:
+        elif serves_clients(self.role, in_touch=True):  # else they end already, with what is left to send
             self._connections.is_open = False
             self._connections.part(lambda each: each.abort())
 
