@@ -35,7 +35,7 @@ from exacta.server.cluster.figures import ClusterFigures
 from exacta.server.cluster.handing_over import hand_over
 from exacta.server.cluster.making import Making
 from exacta.server.cluster.nodes import SEEN_S, AnnouncedCluster
-from exacta.server.cluster.opening import SharedAway, open_shared
+from exacta.server.cluster.opening import SharedAway, open_shared, told
 from exacta.server.cluster.roles import BrokerRole, Happened, next_role, serves_clients
 from exacta.server.connections import Connections
 from exacta.server.errors import ServerError
@@ -281,10 +281,8 @@ class ClusterServer:
             self._refuse(str(error))
         except msgspec.DecodeError as error:
             self._refuse(f"the log holds what this version cannot read: {error}")
-        except OSError as error:
-            self._failed(str(error) if error.filename or not error.strerror else error.strerror)
-        except (SharedAway, JournalError) as error:
-            self._failed(str(error))
+        except (SharedAway, JournalError, OSError) as error:
+            self._failed(told(error))
         except Exception as defect:  # else nobody would hear of it, and a start would wait for ever
             logger.exception("the log could not be opened")
             self._refuse(repr(defect))
