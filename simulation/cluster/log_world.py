@@ -88,7 +88,7 @@ class LogWorld:
         """Let it happen."""
         self.loop.set_exception_handler(lambda loop, context: self.complain(f"loop: {context}"))
         try:
-            with _silent_dead():
+            with silent_dead():
                 self.loop.run_until_complete(self._plot())
                 self.loop.close()
         except NothingHappens:
@@ -130,7 +130,7 @@ class LogWorld:
 
 
 @contextmanager
-def _silent_dead() -> Iterator[None]:
+def silent_dead() -> Iterator[None]:
     """Say nothing of the coroutines of killed processes, which Python ends when nobody can resume them any more."""
     hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
     try:

@@ -1,35 +1,29 @@
 """One broker of a world that has nothing but the shared log: it follows, leads, and appends while it leads.
 
 It does what `exacta.server` does of a real one, without an engine: it opens the log, follows it, takes the lead when
-nobody has it, and begins again as a follower after any failure. A process that was killed begins with empty hands, but
-for the cache on its disk.
+nobody has it, and begins again as a follower after any failure.
 """
 
 import random
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 from exacta.adapters.shared.follower import SharedFollower
 from exacta.adapters.shared.journal import SharedJournal
-from exacta.adapters.shared.opening import open_follower
-from exacta.adapters.shared.shared_log import Limits, Witness
+from exacta.adapters.shared.shared_log import Limits
 from exacta.ports.following import Delivered
-from exacta.ports.journal import AppendResult, Buffer, Cleaned, Conflict, Extent, Failed, GroupAppended, JournalDamaged
+from exacta.ports.journal import AppendResult, Buffer, Cleaned, Conflict, Extent, Failed, GroupAppended
 from simulation.cluster.history import STREAMS, LogHistory, batch, entry, fold, lines, place
+from simulation.cluster.lives import Lives
 from simulation.cluster.storage import SharedStorage
-from simulation.disk.in_place import InPlace
-from simulation.disk.simulated import SimulatedDisk
 from simulation.loop import SimulatedLoop
-from simulation.process import Process
 from simulation.trace import Trace
 
-REOPEN_SECONDS = 0.5
 WRITE_SECONDS = (0.0, 0.2)
 LOOK_SECONDS = (0.01, 0.3)
 
 
-class Member:
-    """One broker; `start` begins a process, `kill` ends it."""
+class Member(Lives):
+    """One broker that appends lines of text."""
 
     def __init__(
         self,
@@ -42,121 +36,31 @@ class Member:
         limits: Limits,
         complain: Callable[[str], None],
     ) -> None:
-        self.node_id = node_id
-        self.counts: Counter[str] = Counter()
-        self.process: Process | None = None
-        self.is_damaged = False
-        self._loop = loop
-        self._trace = trace
-        self._chance = chance
-        self._storage = storage
+        super().__init__(node_id, loop, trace, chance, storage, limits, complain)
         self._history = history
-        self._limits = limits
-        self._complain = complain
-        self._disk = SimulatedDisk()
-        self._disk._random = node_id << 24  # no two brokers draw the same
-        self._lives = 0
         self._written = 0
         self._follower: SharedFollower | None = None
         self._journal: SharedJournal | None = None
-        self._witness = Witness()
         self.seen: list[bytes] = []
         self._next_offsets = [0] * STREAMS
 
-    @property
-    def name(self) -> str:
-        """The name of this life."""
-        return f"{self.node_id}.{self._lives}"
-
-    @property
-    def leads(self) -> bool:
-        """True if it believes that it leads."""
-        return self._journal is not None
-
-    # --- lives --------------------------------------------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Begin a process."""
-        self._lives += 1
-        self._trace.note("start", self.name)
-        self.process = Process(self._loop, lambda defect: self._complain(f"{self.name} failed: {defect}"))
-        self._witness = Witness()
-        self.process.run(self._open)
-
-    def kill(self) -> None:
-        """End the process at once."""
-        if self.process is None:
-            return
-        self.process.kill()
-        self.process = None
+    def _forget(self) -> None:
+        """See `Lives`."""
         self._journal = self._follower = None
-        self._disk.lock_count = 0
-        self._storage.ended(self.node_id)
-
-    def pause(self, seconds: float) -> None:
-        """Stop the process, and let it go on after so long."""
-        process = self.process
-        if process is not None:
-            process.pause()
-            self._loop.call_later(seconds, process.resume)
-
-    def _open(self) -> None:
-        process = self.process
-        assert process is not None
-        self._journal = self._follower = None
-        self._disk.lock_count = 0
-        ledger, store = self._storage.open(self.node_id, process)
-        open_follower(
-            ledger,
-            store,
-            self._disk,
-            process,
-            process.call_soon,
-            node_id=self.node_id,
-            instance=self.name,
-            witness=self._witness,
-            done=self._opened,
-            limits=self._limits,
-            new_worker=process.worker(lambda: self._chance.uniform(0.0, 0.003)),
-            new_job_runner=lambda: InPlace(self._disk),
-            elapsed_seconds=process.time,
-        )
-
-    def _opened(self, opened: SharedFollower | Failed | JournalDamaged) -> None:
-        if isinstance(opened, JournalDamaged):
-            self._tell_damage(str(opened))
-        elif isinstance(opened, Failed):
-            self._begin_again(opened.reason)
-        else:
-            self._follower = opened
-            try:
-                blob, events = opened.begin()
-                self.seen, self._next_offsets = [], [0] * STREAMS
-                self._take([*lines(blob), *events])
-            except (OSError, JournalDamaged) as error:
-                opened.close()
-                self._begin_again(str(error))
-                return
-            self._trace.note("follows", self.name, len(self.seen))
-            opened.on_failure(self._failed)
-            opened.follow(self._delivered)
-            opened.lead(self._led)
-            self._look()
-
-    def _begin_again(self, reason: str) -> None:
-        """Begin as a follower, a little later."""
-        self._trace.note("begins again", self.name, reason)
-        self.counts["begun again"] += 1
-        self._journal = self._follower = None
-        assert self.process is not None
-        self.process.call_later(REOPEN_SECONDS, self._open)
-
-    def _tell_damage(self, reason: str) -> None:
-        self.is_damaged = True
-        self._journal = self._follower = None
-        self._complain(f"damaged: {self.name}: {reason}")
 
     # --- following ----------------------------------------------------------------------------------------------------
+
+    def _follow(self, follower: SharedFollower) -> None:
+        """See `Lives`."""
+        self._follower = follower
+        blob, events = follower.begin()
+        self.seen, self._next_offsets = [], [0] * STREAMS
+        self._take([*lines(blob), *events])
+        self._trace.note("follows", self.name, len(self.seen))
+        follower.on_failure(self._failed)
+        follower.follow(self._delivered)
+        follower.lead(self._led)
+        self._look()
 
     def _take(self, events: Sequence[bytes]) -> None:
         self._history.show(self.name, len(self.seen), events)

@@ -88,6 +88,10 @@ class SharedStorage:
             reach.ledger.close()
             reach.ledger = None
 
+    def durable_position(self) -> int:
+        """Return the position up to which no failover can take anything of the log away."""
+        return self.database.primary.on_standby(received=0, lost=0).end
+
     # --- faults -------------------------------------------------------------------------------------------------------
 
     def cut(self, node_id: int, *, requests: bool, replies: bool, store: bool) -> None:

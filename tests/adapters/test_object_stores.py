@@ -94,6 +94,18 @@ def test_query_of_an_address_is_not_told():
     assert obstore_store.reason_of(error) == "GET https://a.blob.example/c/key failed"
 
 
+def test_endpoint_of_the_environment_without_tls_is_refused_with_the_way_to_name_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setitem(obstore_store.RETRIES, "max_retries", 0)
+    with pytest.raises(StoreFailed, match="without TLS only a store on this machine"):
+        obstore_store.ObstoreObjects(objects_address("s3://bucket/log")).get("key")
+
+
 def test_file_of_keys_that_is_none_is_refused_without_its_content(tmp_path: Path):
     path = tmp_path / "keys"
     path.write_text("# keys\n\nAWS_ACCESS_KEY_ID=a=b\n")

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import psycopg
@@ -12,7 +13,7 @@ import pytest
 from exacta.adapters.postgres import Doubt, PostgresRefused, leading
 from exacta.adapters.postgres.sessions import PostgresServer
 from exacta.ports.journal import Failed
-from exacta.ports.shared import Appended, CatalogChange, Claimed, SharedBroker, Superseded
+from exacta.ports.shared import Appended, CatalogChange, Claimed, SharedBroker, StoreFailed, Superseded
 from exacta.store_addresses import PostgresAddress, postgres_address
 from tests.adapters import real_postgres
 from tests.adapters.ledger_benches import call, group, run, tail, take_lead, wait
@@ -58,6 +59,8 @@ def no_standby_answers() -> Iterator[None]:
 
 _WAITING = "select pid from pg_stat_activity where wait_event = 'SyncRep' and pid = {pid}"
 _LEDGER_WAITS = "select pid from pg_stat_activity where wait_event = 'SyncRep' and application_name = 'exacta'"
+
+_GET_WAITS = "select pid from pg_stat_activity where wait_event_type = 'Lock' and query like '%from object%'"
 
 
 def _ask(statement: str) -> list[tuple[object, ...]]:
@@ -133,6 +136,24 @@ def test_commit_that_waits_for_the_standby_is_not_cancelled_by_its_own_broker(
         run(bench, asyncio.sleep(0.2))  # a request to cancel would be there by now
         assert _ask(f"select count(*) from {bench.schema}.tail") == [(0,)]
         assert _ask(_LEDGER_WAITS)
+
+
+def test_who_waits_for_a_store_that_is_closed_is_told(bench: PostgresBench):
+    wait(bench, bench.open().read_head)  # the schema is there
+    store = real_postgres.objects(bench.schema)
+    store.put("key", [b"data"])
+    with psycopg.connect(real_postgres.server().conninfo, autocommit=True) as connection, ThreadPoolExecutor() as pool:
+        connection.execute("begin")
+        connection.execute(f"lock table {bench.schema}.object in access exclusive mode".encode())
+        calls = [pool.submit(store.get, "key") for _ in range(3)]
+        _turn_until(bench, lambda: len(_ask(_GET_WAITS)) == 3)
+        store.close()
+        for each in calls:
+            with pytest.raises(StoreFailed, match=r"^the store was closed$|^PostgreSQL: "):
+                each.result(10)
+    with pytest.raises(StoreFailed, match=r"^the store was closed$"):
+        store.get("key")
+    store.close()
 
 
 def test_lead_ends_with_its_session_and_no_append_follows_on_another(bench: PostgresBench):

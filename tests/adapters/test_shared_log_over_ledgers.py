@@ -88,3 +88,15 @@ def test_a_restart_of_the_database_costs_the_lead_alone(brokers: BrokersOver):
     assert two.failures == []
     one = one.again().follow()
     brokers.until(lambda: one.events == events(0, 1, 2))
+
+
+def test_the_store_is_closed_by_the_broker_that_owns_it(brokers: BrokersOver, monkeypatch: pytest.MonkeyPatch):
+    """Else each change of roles would leave sessions of PostgreSQL behind."""
+    closed: list[str] = []
+    one, two = leader_and_follower(brokers)
+    monkeypatch.setattr(brokers.store, "close", lambda: closed.append("closed"))
+    two.follower.close()
+    assert closed
+    closed.clear()
+    one.journal.close()
+    assert closed

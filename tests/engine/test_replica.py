@@ -260,3 +260,18 @@ def test_it_catches_up_before_it_is_asked(followed: Followed) -> None:
     followed.follower.fail(Failed("gone"))
     followed.replica.catch_up(lambda: seen.append(-1))
     assert seen == [1]
+
+
+def test_it_tries_again_to_catch_up(followed: Followed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client whose request was dropped would wait for its own time-out, and all behind it on the connection."""
+    answers: list[Failed | None] = [Failed("the session was lost"), None, Failed("the session was lost"), None]
+    monkeypatch.setattr(followed.follower, "catch_up", lambda done: done(answers.pop(0)))
+    seen: list[int] = []
+    followed.replica.catch_up(lambda: seen.append(1))
+    assert seen == []
+    followed.loop.pass_time(1_000)
+    assert seen == [1]
+    followed.replica.catch_up(lambda: seen.append(2))
+    followed.replica.abandon()
+    followed.loop.pass_time(1_000)
+    assert (seen, answers) == ([1], [None])

@@ -37,6 +37,7 @@ from exacta.protocol.kafka.messages import (
     k17788_reset_subscription,
     k17789_abort_handles,
     k17790_join_transaction,
+    k17793_move_lead,
 )
 from exacta.protocol.kafka.schema import Message
 from exacta.readmodel.transactions import AskTransactions
@@ -217,6 +218,7 @@ CASES: dict[ApiKey, Case] = {
         build=lambda version, names: question(AskTransactions(transactional_ids=tuple(names.transactional_ids))),
         code=TRANSACTIONAL_ID,
     ),
+    ApiKey.MOVE_LEAD: Case(build=lambda version, names: k17793_move_lead.MoveLeadRequest(), code=CLUSTER),
 }
 
 LISTS: dict[ApiKey, Callable[[str], Any]] = {

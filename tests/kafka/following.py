@@ -9,8 +9,9 @@ from exacta.config.options import configure
 from exacta.front.doors import Door, Endpoint
 from exacta.kafka.connection import KafkaClientConnection
 from exacta.kafka.shared import KafkaShared
-from exacta.ports.cluster import Node
+from exacta.ports.cluster import Node, Unmovable
 from exacta.ports.log import Log
+from exacta.readmodel.cluster import ClusterStatus
 from exacta.server.assembly import assemble_broker
 from tests.kafka.wire import Front, Wire, front
 
@@ -29,6 +30,13 @@ class Known:
     @property
     def leads(self) -> bool:
         return self.leader is not None and self.leader.node_id == self.node_id
+
+    def status(self) -> ClusterStatus:
+        leader = None if self.leader is None else self.leader.node_id
+        return ClusterStatus(answered_by=self.node_id, role="follower", is_shared=True, leader=leader)
+
+    def move(self, epoch: int, to: int | None) -> Unmovable | None:
+        raise AssertionError("a follower was asked to move the lead")
 
     def on_change(self, changed: Callable[[], None]) -> None:
         pass

@@ -22,9 +22,12 @@ from exacta.protocol.kafka.messages import (
     k66_list_transactions,
     k75_describe_topic_partitions,
 )
+from exacta.readmodel.cluster import AskCluster, ClusterStatus
+from exacta.readmodel.transactions import AskTransactions
 from tests.kafka.access_cases import CASES
 from tests.kafka.access_requests import Names
 from tests.kafka.access_rules import SEEN, Rules, codes, furnish, names, nothing
+from tests.kafka.asking import ask, refusal
 from tests.kafka.following import FOLLOWER, LEADER, Follower, following
 from tests.kafka.wire import batch, produce
 from tests.waiting import wait_until
@@ -59,6 +62,7 @@ def test_every_handler_is_looked_at() -> None:
         ApiKey.INIT_PRODUCER_ID,
         ApiKey.ALTER_CONFIGS,
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.ASK,
     }
 
 
@@ -105,6 +109,15 @@ def test_what_the_log_says_is_said_by_one_that_has_caught_up(follower: Follower,
     follower.go_on()
     assert wire.receive(request, version)[0] == 1
     assert wire.receive(CASES[ApiKey.API_VERSIONS].build(3, names(SEEN)), 3)[0] == 2
+
+
+def test_a_follower_tells_of_the_cluster_and_of_nothing_else(follower: Follower) -> None:
+    wire = follower.connect()
+    found = ask(wire, AskCluster(), ClusterStatus)
+    assert (found.answered_by, found.leader) == (FOLLOWER, LEADER)
+    assert refusal(wire, AskTransactions()) == ErrorCode.NOT_CONTROLLER
+    follower.context.authorizer = Rules(nothing)
+    assert refusal(wire, AskCluster()) == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 # --- who leads --------------------------------------------------------------------------------------------------------

@@ -7,12 +7,13 @@ import pytest
 from google.protobuf.message_factory import GetMessageClass
 
 from exacta.front.doors import Door, Endpoint, TransportSecurity
-from exacta.ports.cluster import Node
+from exacta.ports.cluster import Node, Unmovable
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.commands import NO_REQUEST
 from exacta.pulsar.addresses import Addresses, Urls
 from exacta.pulsar.at_follower import NOT_OPEN, SERVES
 from exacta.pulsar.handlers import HANDLERS
+from exacta.readmodel.cluster import ClusterStatus
 from tests.pulsar.by_hand import Broker, send_frame
 
 LEADER = Node(1, None, {"PULSAR": ("leader", 6650), "WEB": ("leader", 8080)})
@@ -28,6 +29,12 @@ class Known:
 
     def __init__(self) -> None:
         self.leader: Node | None = LEADER
+
+    def status(self) -> ClusterStatus:
+        raise NotImplementedError
+
+    def move(self, epoch: int, to: int | None) -> Unmovable | None:
+        raise NotImplementedError
 
     def on_change(self, changed: Callable[[], None]) -> None:
         pass

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from exacta.kafka.handlers.k17792_ask import decode_question
+from exacta.readmodel.cluster import AskCluster
 from exacta.readmodel.groups import AskLag, GroupLag, Lag
 from exacta.readmodel.question import Question
 from exacta.readmodel.subscriptions import AskSubscriptions
@@ -16,6 +17,7 @@ from exacta.readmodel.transactions import AskTransactions, Explanation, Transact
         AskTransactions(),
         AskTransactions(transactional_ids=("x", "y"), handles=(17,)),
         AskLag(group="g"),
+        AskCluster(),
         AskSubscriptions(topics=("t",), partitions=(0, 2), names=("s",), has_details=True, most=3, after=("t", 1, "s")),
     ],
 )

@@ -195,6 +195,8 @@ NOT_ON_KAFKA = {
     "subscriptions": "Apache Kafka has none",
     "acknowledges": "Apache Kafka has no such messages",
     "exacta.two_phase": "it needs an Exacta",
+    "exacta cluster status": "it needs an Exacta",
+    "exacta cluster move": "it needs an Exacta",
     "exacta users": "Apache Kafka 4.4 leaves who may not do it without an answer",
 }
 """The words of rows that another broker cannot be tried with, and why."""

@@ -51,6 +51,8 @@ COMMANDS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("produce",): ("t",),
     ("consume",): ("t", "--exit"),
     ("cluster", "describe"): (),
+    ("cluster", "status"): (),
+    ("cluster", "move"): ("--to", "0"),
     ("cluster", "health"): (),
     ("cluster", "version"): (),
     ("topics", "create"): ("new",),

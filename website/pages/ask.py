@@ -12,9 +12,14 @@ from website.pages.python_api import source
 
 _PROSE = Path(__file__).with_name("ask.template")
 
-MODULES = ("transactions", "groups", "subscriptions")
+MODULES = ("transactions", "groups", "subscriptions", "cluster")
 
-QUESTIONS = {"AskTransactions": "transactions", "AskLag": "lag", "AskSubscriptions": "subscriptions"}
+QUESTIONS = {
+    "AskTransactions": "transactions",
+    "AskLag": "lag",
+    "AskSubscriptions": "subscriptions",
+    "AskCluster": "cluster",
+}
 """Questions, and the `type` by which their JSON names them."""
 
 

@@ -84,7 +84,8 @@ def page() -> str:
         "[Ask](ask.md), "
         "[ResetSubscription](reset-subscription.md), "
         "[AbortHandles](abort-handles.md), [JoinTransaction](join-transaction.md), "
-        "[AcknowledgeMessages](acknowledge-messages.md).",
+        "[AcknowledgeMessages](acknowledge-messages.md), "
+        "[MoveLead](move-lead.md).",
     ]
     return "\n\n".join(parts) + "\n"
 

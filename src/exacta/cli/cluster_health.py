@@ -1,4 +1,4 @@
-"""`exacta cluster …`: the brokers of a cluster, whether all is well with them, and waiting for them."""
+"""`exacta cluster …`: the brokers of a cluster, whether all is well with them, waiting for them, moving the lead."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -6,12 +6,13 @@ import typer
 
 from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail
 from exacta.cli.lines import counted, say
-from exacta.cli.output import Output, OutputFormat, print_json, print_records
+from exacta.cli.output import Output, OutputFormat, plain, print_json, print_records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from exacta.client.topic_administration import TopicDescription
+    from exacta.readmodel.cluster import ClusterStatus
 
 _CLIENT_ID = "exacta-cluster"
 
@@ -121,6 +122,80 @@ def version(
         for each in found
     ]
     print_records(records, output, nothing="there are no brokers")
+
+
+@cluster.command()
+def status(
+    timeout: Timeout = 5,
+    output: Output = OutputFormat.TABLE,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
+) -> None:
+    """Show the brokers that share a log over PostgreSQL: who leads, and how far each has followed.
+
+    The first broker that answers tells what it knows itself, whether it leads or not. Exit code 1 if no broker answers,
+    or if none leads.
+    """
+    from exacta.client.cluster_status import cluster_status
+    from exacta.client.errors import DeadlineExceeded
+
+    with client_of(bootstrap_servers, command_config, _CLIENT_ID, timeout_s=timeout) as client:
+        try:
+            found = cluster_status(client)
+        except DeadlineExceeded as error:
+            fail(f"no broker answers at {client.bootstrap}; none lets clients in while PostgreSQL is away: {error}", 1)
+    if output is OutputFormat.JSON:
+        print_json(plain(found))
+    else:
+        _show(found)
+    if found.leader is None:
+        raise typer.Exit(EXIT_NO)
+
+
+def _show(found: "ClusterStatus") -> None:
+    if not found.is_shared:
+        say(f"broker {found.answered_by} serves its log alone")
+        return
+    leader = "no broker leads" if found.leader is None else f"broker {found.leader} leads, in epoch {found.epoch}"
+    say(f"{leader}, as broker {found.answered_by} ({found.role}) knows it")
+    age = f"the oldest {found.tail_ms / 1000:.1f} s old"
+    say(f"{found.tail_bytes} bytes are not in objects yet, {age}; catalog {found.catalog}")
+    rows = [
+        {
+            "broker": each.node_id,
+            "leads": each.leads,
+            "live": each.is_live,
+            "rack": each.rack,
+            "addresses": [f"{name}://{address}" for name, address in each.addresses.items()],
+            "announced_ms_ago": each.announced_ms_ago,
+            "behind_bytes": each.behind_bytes,
+            "behind_ms": each.behind_ms,
+            "catalog": each.catalog,
+            "release": each.release,
+        }
+        for each in found.brokers
+    ]
+    print_records(rows, OutputFormat.TABLE, nothing="it knows of no brokers")
+
+
+@cluster.command()
+def move(
+    to: Annotated[
+        int | None, typer.Option(min=0, metavar="NODE_ID", help="The broker that is to lead; by default any other one.")
+    ] = None,
+    timeout: Timeout = 20,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
+) -> None:
+    """Let another broker lead the log that several brokers share, and wait until it does.
+
+    Exit code 0 if it does, or if the broker that is to lead does so already; 1 if not.
+    """
+    from exacta.client.cluster_status import move_lead
+
+    with client_of(bootstrap_servers, command_config, _CLIENT_ID, timeout_s=timeout) as client:
+        found = move_lead(client, to)
+    say(f"broker {found.leader} leads, in epoch {found.epoch}")
 
 
 @cluster.command()

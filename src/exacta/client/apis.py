@@ -84,6 +84,7 @@ from exacta.protocol.kafka.messages.k17791_acknowledge_messages import (
     AcknowledgeMessagesResponse,
 )
 from exacta.protocol.kafka.messages.k17792_ask import AskRequest, AskResponse
+from exacta.protocol.kafka.messages.k17793_move_lead import MoveLeadRequest, MoveLeadResponse
 
 API_VERSIONS_KEY = 18
 
@@ -148,6 +149,7 @@ _CALLS: dict[type[Any], Call] = {
     JoinTransactionRequest: Call(17790, JoinTransactionResponse, 0, 0),
     AcknowledgeMessagesRequest: Call(17791, AcknowledgeMessagesResponse, 0, 0),
     AskRequest: Call(17792, AskResponse, 0, 0),
+    MoveLeadRequest: Call(17793, MoveLeadResponse, 0, 0),
 }
 
 

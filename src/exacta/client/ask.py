@@ -6,7 +6,7 @@ from typing import TypeVar
 from msgspec import Struct, json, to_builtins
 
 from exacta.client.deadline import Deadline
-from exacta.client.routing import Client, Controller, Coordinator
+from exacta.client.routing import Anyone, Client, Controller, Coordinator
 from exacta.protocol.kafka.codec import EncodeError
 from exacta.protocol.kafka.messages.k17792_ask import AskRequest
 from exacta.readmodel.question import Question
@@ -28,11 +28,11 @@ def ask(
     answer: type[X],
     what: str,
     deadline: Deadline | None = None,
-    target: Coordinator | None = None,
+    target: Coordinator | Anyone | None = None,
 ) -> X:
     """Return the answer to a question; `what` says what for, in errors. Raises what `Client.call` raises."""
     reply = client.call(
-        target or Controller(),
+        Controller() if target is None else target,
         AskRequest(question=_encoded(question)),
         what=what,
         codes=lambda reply: (reply.error_code,),

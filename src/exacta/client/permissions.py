@@ -51,6 +51,7 @@ from exacta.protocol.kafka.messages.k17789_abort_handles import AbortHandlesRequ
 from exacta.protocol.kafka.messages.k17790_join_transaction import JoinTransactionRequest
 from exacta.protocol.kafka.messages.k17791_acknowledge_messages import AcknowledgeMessagesRequest
 from exacta.protocol.kafka.messages.k17792_ask import AskRequest
+from exacta.protocol.kafka.messages.k17793_move_lead import MoveLeadRequest
 from exacta.protocol.kafka.schema import Message
 
 _TOPIC = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -128,6 +129,8 @@ _OPERATIONS: dict[tuple[type[Message], int], str] = {
     (AskRequest, _TRANSACTIONAL_ID): "Describe",
     (AskRequest, _GROUP): "Describe",
     (AskRequest, _TOPIC): "Describe",
+    (AskRequest, _CLUSTER): "Describe",
+    (MoveLeadRequest, _CLUSTER): "Alter",
 }
 """The operation by request and code. `tests/client/test_permissions.py` holds it against what the broker asks about."""
 

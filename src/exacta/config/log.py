@@ -30,7 +30,11 @@ class LogOptions:
     ] = Limits().max_partitions
     log_segment_bytes: Annotated[
         int,
-        Meta(ge=1 << 20, le=INT_MAX, description="Size at which one file of the journal ends and the next begins."),
+        Meta(
+            ge=1 << 20,
+            le=INT_MAX,
+            description="Size at which a file of the journal ends and the next begins; over PostgreSQL 64 MiB at most.",
+        ),
     ] = 128 << 20
     log_flush_interval_ms: Annotated[
         int,

@@ -54,6 +54,8 @@ from exacta.ports.scheduler import Scheduler
 
 T = TypeVar("T")
 
+AGAIN_SECONDS: Final = 0.1
+"""A follower that could not catch up tries again after so long: a client would wait for its own time-out."""
 _OF_ACCESS: Final = frozenset({AclsCreated, AclsDeleted, ScramKeysSet})
 
 
@@ -197,13 +199,16 @@ class Replica:
         return 0
 
     def catch_up(self, done: Callable[[], None]) -> None:
-        """See `Log.catch_up`."""
+        """See `Log.catch_up`: it is tried until it succeeds, or this broker follows no more."""
 
         def caught_up(failed: Failed | None) -> None:
-            if failed is None and self.failed is None:
+            if failed is not None:
+                self.scheduler.call_later(AGAIN_SECONDS, self.catch_up, done)
+            elif not self._has_stopped:
                 done()
 
-        self._follower.catch_up(caught_up)
+        if not self._has_stopped:
+            self._follower.catch_up(caught_up)
 
     def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> int:
         """See `Log.read`, and `confirm`."""

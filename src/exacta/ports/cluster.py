@@ -1,7 +1,10 @@
 """The brokers of a cluster, as fronts tell clients of them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import NamedTuple, Protocol
+
+from exacta.readmodel.cluster import ClusterStatus
 
 
 class Node(NamedTuple):
@@ -10,6 +13,14 @@ class Node(NamedTuple):
     node_id: int
     rack: str | None
     addresses: Mapping[str, tuple[str, int]]
+
+
+class Unmovable(Enum):
+    """The reasons why the lead is not handed to another broker."""
+
+    ALONE = "no other broker is there to lead"
+    UNKNOWN = "there is no such broker"
+    NOT_LEADING = "this broker does not lead"
 
 
 class Cluster(Protocol):
@@ -30,6 +41,15 @@ class Cluster(Protocol):
     @property
     def nodes(self) -> Sequence[Node]:
         """The brokers that live, this one included, by node id."""
+
+    def status(self) -> ClusterStatus:
+        """Return all that this broker knows of the cluster, for operators."""
+
+    def move(self, epoch: int, to: int | None) -> Unmovable | None:
+        """Let another broker lead soon, if this one leads in this epoch; None: so it will, or another leads already.
+
+        `to` is the node id of the broker that is to lead; None: any.
+        """
 
     def on_change(self, changed: Callable[[], None]) -> None:
         """Call back when the leader or the nodes have changed."""

@@ -59,8 +59,10 @@ class Follower(SharedReader, Protocol):
     def catch_up(self, done: Callable[[Failed | None], None]) -> None:
         """Call back once all is delivered that was durable when this was called; to be called after `follow`."""
 
-    def lead(self, done: Callable[[LedJournal | Failed], None]) -> None:
+    def lead(self, done: Callable[[LedJournal | Failed], None], must_wait: Callable[[], bool] = lambda: False) -> None:
         """Wait for the lead, however long, and take it; deliver the rest; then hand out the journal that appends.
+
+        The lead is not taken while `must_wait` returns true: it is another broker's.
 
         The journal begins at `position`, sees what the follower sees, and is the follower's successor: the follower is
         not to be used any more, and closing the journal closes both. Its `replay` is not to be called.

@@ -5,7 +5,6 @@ import contextlib
 import gc
 import logging
 import os
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -164,8 +163,6 @@ async def _serve(
     await server.start()
     asked = asyncio.Event()
     heed(loop, stop=asked.set, read_again=lambda: _read_again(server, level_now))
-    if not isinstance(server, Server):
-        loop.add_signal_handler(signal.SIGUSR1, server.move)
     # What is alive now lives as long as the server: collecting garbage need not look at it.
     gc.collect()
     gc.freeze()

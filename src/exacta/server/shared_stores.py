@@ -12,7 +12,8 @@ from exacta.adapters.local.child_process import JobRunner
 from exacta.adapters.local.files import Files, PosixFiles
 from exacta.adapters.shared.follower import SharedFollower
 from exacta.adapters.shared.opening import open_follower
-from exacta.adapters.shared.shared_log import Witness
+from exacta.adapters.shared.shared_log import Limits, Witness
+from exacta.adapters.shared.space import SEGMENT_BYTES
 from exacta.config.configuration import Configuration
 from exacta.ports.following import Follower
 from exacta.ports.journal import Failed, JournalDamaged
@@ -55,6 +56,7 @@ class FollowedStore:
             node_id=self._place.configuration.node_id,
             instance=self._place.instance,
             witness=self._witness,
+            limits=Limits(segment_bytes=min(self._place.configuration.log_segment_bytes, SEGMENT_BYTES)),
             done=opened.set_result,
             new_job_runner=None if self._new_job_runner is None else partial(self._new_job_runner, cache),
         )
@@ -93,16 +95,18 @@ async def open_postgres(configuration: Configuration) -> tuple[Ledger, ObjectSto
     from exacta.adapters.postgres import Doubt, PostgresLedger, PostgresRefused
 
     address = postgres_address(configuration.postgres)
-    ledger = PostgresLedger(address, configuration.postgres_schema)
+    objects, ledger = _objects(configuration, address), PostgresLedger(address, configuration.postgres_schema)
     try:
         await ledger.open()
-    except PostgresRefused as error:
+    except BaseException as error:
         ledger.close()
-        raise ServerError(str(error)) from error
-    except (Doubt, OSError) as error:
-        ledger.close()
-        raise ConnectionError(str(error)) from error
-    return ledger, _objects(configuration, address)
+        objects.close()
+        if isinstance(error, PostgresRefused):
+            raise ServerError(str(error)) from error
+        if isinstance(error, Doubt):
+            raise ConnectionError(str(error)) from error
+        raise
+    return ledger, objects
 
 
 def in_postgres(place: SharedPlace) -> OpenShared:

@@ -1,7 +1,5 @@
 """The signals that a server heeds: what stops it, and what lets it read its files again.
 
-A broker of a cluster also heeds SIGUSR1, by which it lets another one lead (`process.py`).
-
 Theory of operation. A terminal that goes away sends SIGHUP, and takes the server with it. A service has no terminal,
 and SIGHUP is the operator's word that files have changed, as it is for other servers. Whether there is a terminal is
 asked at the start: when the signal has come, it may be gone.

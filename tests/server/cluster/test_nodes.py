@@ -10,7 +10,7 @@ from exacta.ports.cluster import Node
 from exacta.ports.following import Leader
 from exacta.ports.journal import Failed
 from exacta.ports.shared import Appended, BrokerSeen, Ledger, SharedBroker, Superseded
-from exacta.server.cluster.nodes import ENTRY_TICKS, PATIENCE, TICK_S, About, AnnouncedCluster, Knowledge
+from exacta.server.cluster.nodes import ENTRY_TICKS, LIVES_MS, PATIENCE, TICK_S, About, AnnouncedCluster, Knowledge
 from tests.engine.rig import ManualLoop
 
 TICK_MS = int(TICK_S * 1000)
@@ -216,3 +216,35 @@ def test_the_callbacks_of_a_role_go_with_it(rig: Rig) -> None:
     rig.room.others = [seen(2)]
     rig.tick()
     assert rig.changes == before
+
+
+def test_the_lead_is_left_to_the_named_broker_while_it_lives_and_only_in_that_epoch(rig: Rig) -> None:
+    def names(successor: tuple[int, int] | None, age_ms: int = 0) -> None:
+        leaving = About({"PLAINTEXT": ("two.example", 9092)}, successor=successor)
+        rig.room.others = [seen(2, leaving), seen(3, age_ms=age_ms)]
+        rig.tick()
+
+    rig.begin()
+    rig.cluster.led(Leader(2, 5), leads=False)
+    for successor, age_ms, waits in (
+        (None, 0, False),
+        ((5, 3), 0, True),
+        ((5, 3), LIVES_MS, False),
+        ((5, 1), 0, False),  # this one
+        ((4, 3), 0, False),
+        ((5, 9), 0, False),
+    ):
+        names(successor, age_ms)
+        assert rig.cluster.must_wait == waits, successor
+    names((5, 3))
+    rig.cluster.led(Leader(3, 6), leads=False)
+    assert not rig.cluster.must_wait
+
+
+def test_a_leader_names_its_successor_until_it_begins_again(rig: Rig) -> None:
+    rig.begin()
+    rig.cluster.name_successor(5, 2)
+    rig.tick()
+    assert msgspec.json.decode(rig.room.heard[-1].about, type=About).successor == (5, 2)
+    rig.begin()
+    assert msgspec.json.decode(rig.room.heard[-1].about, type=About) == ME

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from exacta.cli.app import app
 from tests.adapters import real_postgres
 from tests.server.cluster.test_server import Writer, values
 from tests.waiting import wait_until
@@ -80,7 +82,8 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_the_leading_process_is_kil
         assert values(brokers[2].address, 400) == writer.acknowledged == [str(number) for number in range(400)]
         brokers[1] = Process(1, tmp_path, *postgres, at=brokers[1].address)
         assert values(brokers[1].address, 400) == writer.acknowledged
-        brokers[2].tell(signal.SIGUSR1)
+        moved = CliRunner().invoke(app, ["cluster", "move", "--to", "1", "-b", brokers[2].address])
+        assert moved.exit_code == 0, moved.output
         wait_until(brokers[1].leads, SECONDS)
         writer.write(10)
         assert brokers[1].end(signal.SIGTERM) == 0

@@ -2,16 +2,19 @@
 
 import itertools
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from exacta.protocol.kafka.messages import k01_fetch as m
 from exacta.server.cluster import nodes
 from exacta.server.cluster import server as cluster_server
 from exacta.server.cluster.roles import BrokerRole
 from exacta.server.errors import ServerError
+from tests.kafka.wire import Wire, values_in
 from tests.server.cluster.brokers import Brokers
 
 FLUSH_S = 30
@@ -127,6 +130,31 @@ def test_a_clean_stop_lets_another_lead_and_transactions_go_on(brokers: Brokers)
     assert values(brokers.address(leader), 20) == writer.acknowledged
 
 
+@pytest.mark.parametrize("stops", ["leader", "follower"])
+def test_an_answer_that_a_client_takes_slowly_is_sent_before_a_clean_stop(brokers: Brokers, stops: str) -> None:
+    leader, follower = two(brokers)
+    producer = Producer({"bootstrap.servers": both(brokers)})
+    values = [bytes(900_000)] * 16  # more than the buffers of a connection hold
+    for value in values:
+        producer.produce("log", value)
+    assert producer.flush(FLUSH_S) == 0
+    brokers.until_all_have_followed()
+    server = brokers.servers[leader if stops == "leader" else follower]
+    host, port = brokers.address(server.cluster.node_id).split(":")
+    partition = m.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 28)
+    topics = [m.FetchTopic(topic="log", partitions=[partition])]
+    wanted = m.FetchRequest(topics=topics, max_wait_ms=0, min_bytes=1, max_bytes=1 << 28)
+    wire = Wire((host, int(port)))
+    with wire.socket, ThreadPoolExecutor() as pool:
+        wire.send(wanted, 12)
+        brokers.until(lambda: server.engine.counts.read_bytes["log"] > 0, "it is not answered")
+        stopping = pool.submit(brokers.stop, server.cluster.node_id)
+        brokers.until(lambda: server.role is BrokerRole.ENDED, "it does not stop")
+        [told] = wire.receive(wanted, 12)[1].responses[0].partitions
+        stopping.result()
+    assert values_in(told.records) == values
+
+
 def test_a_leader_that_is_asked_to_move_follows_whom_it_let_lead(brokers: Brokers) -> None:
     leader, follower = two(brokers)
     writer = Writer(both(brokers))
@@ -196,7 +224,46 @@ def test_a_second_broker_with_a_node_id_is_refused(brokers: Brokers, monkeypatch
     writer.write()
 
 
+def test_the_option_says_how_large_a_segment_of_the_tail_grows(brokers: Brokers) -> None:
+    server = brokers.start(1, **{"log.segment.bytes": 1 << 20})
+    producer = Producer({"bootstrap.servers": brokers.address(1), "linger.ms": 0})
+    for _ in range(3):
+        producer.produce("log", bytes(600_000))
+        assert producer.flush(FLUSH_S) == 0
+    brokers.until(lambda: server.figures.tail_bytes < 1 << 20, "nothing was offloaded")
+
+
+@pytest.mark.parametrize(
+    ("founder", "other", "told"),
+    [
+        ("", "s3://bucket/log", "needs no --objects, since they lie in PostgreSQL"),
+        ("s3://bucket/log", "", "needs --objects s3://bucket/log"),
+        ("s3://bucket/log", "s3://bucket/other", "needs --objects s3://bucket/log"),
+    ],
+)
+def test_a_broker_with_another_place_for_objects_is_refused(
+    brokers: Brokers, founder: str, other: str, told: str
+) -> None:
+    brokers.start(1, objects=founder)
+    with pytest.raises(ServerError, match=f"the objects of this cluster lie elsewhere: each of its brokers {told}"):
+        brokers.start(2, objects=other)
+
+
+def test_how_a_broker_reaches_the_objects_is_its_own_affair(brokers: Brokers) -> None:
+    brokers.start(1, objects="s3://bucket/log")
+    brokers.start(2, objects="s3://bucket/log/?region=eu-central-1")
+
+
 def test_a_log_that_nobody_can_reach_is_a_start_that_fails(brokers: Brokers) -> None:
     brokers.is_cut_off = True
     with pytest.raises(ServerError):
+        brokers.start(1)
+
+
+def test_a_defect_in_the_beginning_ends_the_start(brokers: Brokers, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*arguments: object) -> None:
+        raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr(cluster_server, "open_shared", fail)
+    with pytest.raises(ServerError, match=r"^ZeroDivisionError\('a defect'\)$"):
         brokers.start(1)

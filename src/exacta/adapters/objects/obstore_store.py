@@ -150,4 +150,9 @@ def read_credentials(path: Path) -> Mapping[str, str]:
 def reason_of(error: BaseException) -> str:
     """Return the first line of an error, without the query of an URL: Azure's may hold a signature."""
     lines = str(error).strip().splitlines()
-    return _QUERY.sub("", lines[0])[:_LONGEST_REASON] if lines else type(error).__name__
+    if not lines:
+        return type(error).__name__
+    reason = _QUERY.sub("", lines[0])[:_LONGEST_REASON]
+    if " http://" in reason and "builder error" in reason:
+        return f"{reason}: without TLS only a store on this machine is reached, by --objects …?endpoint=http://…"
+    return reason

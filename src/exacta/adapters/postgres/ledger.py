@@ -301,6 +301,9 @@ class PostgresLedger:
                 result = await work(*arguments)
             except (Doubt, PostgresRefused) as error:
                 result = Failed(str(error))
+            except Exception as defect:  # a leader that is not answered would stand still, and go on beating
+                logger.exception("a call of the ledger has a defect")
+                result = Failed(repr(defect))
             self._loop.call_soon(self._hand_over, done, result)
 
         self._start(call())

@@ -8,8 +8,9 @@ puts. A store that was pickled connects for itself.
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future
+from typing import TypeVar
 
 from exacta.adapters.postgres.sessions import Connection, Doubt, PostgresRefused, PostgresServer, PostgresSession
 from exacta.ports.journal import Buffer
@@ -22,6 +23,7 @@ PART_BYTES = 4 << 20
 """An object is kept in parts of this size."""
 CALL_SECONDS = 60.0
 """A call may take so long: 64 MiB and their commit, where others write as well."""
+_CLOSED = "the store was closed"
 _LAST_PART = (1 << 31) - 1
 _GET = f"""
     select substring(bytes from greatest($2 - part::bigint * {PART_BYTES}, 0)::int + 1
@@ -39,6 +41,7 @@ class PostgresObjects:
         self._schema = schema
         self._lock = threading.Lock()
         self._runner: _Runner | None = None
+        self._is_closed = False
 
     def __reduce__(self) -> tuple[type["PostgresObjects"], tuple[PostgresAddress, str]]:
         return PostgresObjects, (self._address, self._schema)
@@ -75,19 +78,25 @@ class PostgresObjects:
         self._run(lambda on: on.execute("delete from object where key = any($1::text[])", to_delete))
 
     def close(self) -> None:
-        """See `ObjectStore.close`."""
+        """See `ObjectStore.close`: who waits for a call is told that it has failed."""
         with self._lock:
+            self._is_closed = True
             runner, self._runner = self._runner, None
         if runner is not None:
             runner.close()
 
     def _run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         with self._lock:
+            if self._is_closed:
+                raise StoreFailed(_CLOSED)
             runner = self._runner = self._runner or _Runner(self._address, self._schema)
+            running = runner.start(work)
         try:
-            return runner.run(work)
+            return running.result()
         except (Doubt, PostgresRefused) as error:
             raise StoreFailed(str(error)) from error
+        except CancelledError as error:
+            raise StoreFailed(_CLOSED) from error
 
 
 class _Runner:
@@ -100,9 +109,9 @@ class _Runner:
         self._thread = threading.Thread(target=self._loop.run_forever, name="exacta-objects", daemon=True)
         self._thread.start()
 
-    def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        """Run a call; raises Doubt and PostgresRefused."""
-        return self._wait(self._on_a_session(work))
+    def start(self, work: Callable[[Connection], Awaitable[T]]) -> Future[T]:
+        """Start a call; it raises Doubt and PostgresRefused."""
+        return asyncio.run_coroutine_threadsafe(self._on_a_session(work), self._loop)
 
     async def _on_a_session(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         session = self._idle.pop() if self._idle else self._server.session(idle_in_transaction_session_timeout="20s")
@@ -113,17 +122,19 @@ class _Runner:
 
     def close(self) -> None:
         """End the sessions, the loop and its thread."""
-        self._wait(self._close())
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
     async def _close(self) -> None:
-        self._server.close()
+        """End the sessions, and the calls that run: who waits for one is told, and not left waiting for ever."""
+        self._server.close()  # before the calls: asyncpg asks the server to cancel a call that is cancelled here
+        running = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
         await asyncio.sleep(0)  # the transports say that they are closed
-
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
 def _parts(data: Sequence[Buffer]) -> Iterator[bytes]:

@@ -56,7 +56,12 @@ class Background:
         """Return `work()`, which may block; raise what it raises."""
         if self._is_closed:
             raise Interrupted
-        result = await call_in(self._worker, self.post, work)
+        try:
+            result = await call_in(self._worker, self.post, work)
+        except OSError:
+            if self._is_closed:
+                raise Interrupted from None  # the store was closed as well
+            raise
         if self._is_closed:
             raise Interrupted
         return result

@@ -66,6 +66,7 @@ class SharedFollower(SharedLog):
         self._alarm = Alarm(parts.scheduler)
         self._standby = Standby(parts.ledger, parts.elapsed_seconds, self._alarm.ring)
         self._led: Callable[[SharedJournal | Failed], None] = lambda result: None
+        self._must_wait: Callable[[], bool] = lambda: False
         self._await_round: list[Callable[[Failed | None], None]] = []
         self._leader: Leader | None = None
         self._on_leader: Callable[[], None] = lambda: None
@@ -122,9 +123,11 @@ class SharedFollower(SharedLog):
 
         return Step(lambda done: self._await_round.append(done))
 
-    def lead(self, done: Callable[[SharedJournal | Failed], None]) -> None:
+    def lead(
+        self, done: Callable[[SharedJournal | Failed], None], must_wait: Callable[[], bool] = lambda: False
+    ) -> None:
         """See `Follower.lead`."""
-        self._led = done
+        self._led, self._must_wait = done, must_wait
         self._standby.is_wanted = True
         if self._failure is not None:
             self._call_soon(done, self._failure)
@@ -320,7 +323,7 @@ class SharedFollower(SharedLog):
             self._on_leader()
 
     async def _take_lead(self, head: Head) -> SharedJournal | None:
-        if not self._standby.may_claim(head):
+        if not self._standby.may_claim(head) or self._must_wait():
             return None
         self._standby.tried()
         claimed = await call(self._ledger.claim, head, self._node_id, self._instance)

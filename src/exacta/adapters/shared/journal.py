@@ -250,6 +250,7 @@ class SharedJournal(SharedLog):
     def close(self) -> None:
         """See `JournalReader.close`: an append in flight is finished first, and nobody is waited for."""
         self._pulse.stop()
+        self._parts.files.store.close()  # first: what workers ask of it would hold up their ends
         self._space.close()
         self._is_closing = True
         if self._in_flight is None:

@@ -89,11 +89,11 @@ class Offloader:
         await background.changes.intend([key])
         try:
             entry = await background.removing(publishing.names_of_tail(piece.base), self._put(piece, key))
+            if (entry.end, entry.last_checksum) != (piece.end, piece.last_checksum):
+                raise JournalDamaged(f"the tail from position {piece.base} on does not end as it was appended")
         except JournalDamaged as damage:
             self._on_damage(damage)
             raise
-        if (entry.end, entry.last_checksum) != (piece.end, piece.last_checksum):
-            raise JournalDamaged(f"the segment of the tail at position {piece.base} does not end as it was appended")
         await background.change([entry], tail_from=piece.end)
         self._tail.drop_before(self._catalog.tail_from)
 

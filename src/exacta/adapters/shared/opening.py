@@ -42,13 +42,13 @@ def open_follower(
     """Open the log that this ledger and this store keep, and hand out a follower.
 
     `call_soon(callback, *arguments)` is called from any thread, and runs the callback on the event loop, where
-    `scheduler` is. The follower, and the journal that it hands out, own the ledger: closing them closes it. `cache` is
-    the cache directory. One `witness` serves a broker for as long as its process lives. `new_worker` makes what runs
-    jobs that block: threads, except in simulations. `new_job_runner` makes what runs long jobs over the files: child
-    processes unless given.
+    `scheduler` is. The follower, and the journal that it hands out, own ledger and store: closing them closes both.
+    `cache` is the cache directory. One `witness` serves a broker for as long as its process lives. `new_worker` makes
+    what runs jobs that block: threads, except in simulations. `new_job_runner` makes what runs long jobs over the
+    files: child processes unless given.
 
     `done` gets Failed where ledger or store are away, and JournalDamaged where they have lost what was durable; then
-    the ledger is closed. Raises DirectoryInUse if another process has the cache directory.
+    both are closed. Raises DirectoryInUse if another process has the cache directory.
     """
 
     files = ObjectFiles(cache, store, Blocks(store, ahead=new_worker("exacta-objects-ahead", 1)))

@@ -91,6 +91,7 @@ class Parts(Struct, frozen=True, kw_only=True):
 
     def release(self) -> None:
         """Close everything; nothing is called any more."""
+        self.files.store.close()  # first: what workers ask of it would hold up their ends
         self.loader.end()
         self.reader.close()
         self.worker.close()

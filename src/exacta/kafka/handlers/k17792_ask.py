@@ -1,4 +1,4 @@
-"""Ask tells what no API of Kafka has room for: of transactions, of groups and of subscriptions. Exacta's own.
+"""Ask tells what no API of Kafka has room for: of transactions, groups, subscriptions and brokers. Exacta's own.
 
 Question and answer are JSON (`exacta.readmodel`); `kafka/views/` has a module for each question, and the rights that it
 needs. `k17784_end_transactions` says why our own keys begin where they do.
@@ -8,15 +8,16 @@ from msgspec import json
 
 from exacta.front.broker import Broker
 from exacta.front.untrusted_json import NoJson, decode_json
-from exacta.kafka.at_follower import NOT_CONTROLLER
+from exacta.kafka.at_follower import by_request
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Inside
-from exacta.kafka.views import lag, subscriptions, transactions
+from exacta.kafka.views import cluster, lag, subscriptions, transactions
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k17792_ask import AskRequest, AskResponse
+from exacta.readmodel.cluster import AskCluster
 from exacta.readmodel.groups import AskLag
 from exacta.readmodel.question import Question
 from exacta.readmodel.transactions import AskTransactions
@@ -36,6 +37,10 @@ def handle(broker: Broker, request: AskRequest, context: RequestContext, reply: 
 
     if asked is None:
         done(ErrorCode.INVALID_REQUEST)
+    elif isinstance(asked, AskCluster):
+        cluster.tell(broker, context, done)
+    elif not broker.cluster.leads:
+        done(ErrorCode.NOT_CONTROLLER)
     elif isinstance(asked, AskTransactions):
         transactions.tell(broker, context, asked, done)
     elif isinstance(asked, AskLag):
@@ -61,7 +66,8 @@ HANDLER = Handler(
         Inside(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID),
         Inside(Operation.DESCRIBE, ResourceKind.GROUP),
         Inside(Operation.DESCRIBE, ResourceKind.TOPIC),
+        Inside(Operation.DESCRIBE, ResourceKind.CLUSTER),
     ),
-    at_follower=NOT_CONTROLLER,
+    at_follower=by_request("It answers what is asked of the cluster. It refuses other questions by NOT_CONTROLLER."),
     handle=handle,
 )

@@ -76,6 +76,7 @@ class ApiKey(IntEnum):
     JOIN_TRANSACTION = 17790
     ACKNOWLEDGE_MESSAGES = 17791
     ASK = 17792
+    MOVE_LEAD = 17793
 
 
 def _camel_case(name: str) -> str:
@@ -126,6 +127,7 @@ OUR_OWN: Final = frozenset(
         ApiKey.JOIN_TRANSACTION,
         ApiKey.ACKNOWLEDGE_MESSAGES,
         ApiKey.ASK,
+        ApiKey.MOVE_LEAD,
     }
 )
 """The keys that no Kafka has."""

@@ -2,7 +2,7 @@
 
 from exacta.engine.engine import Engine
 from exacta.engine.replica import Replica
-from exacta.ports.following import LedJournal, SharedReader
+from exacta.ports.following import Leader, LedJournal, SharedReader
 from exacta.server.cluster.opening import Opened
 
 
@@ -19,6 +19,12 @@ class Belongings:
     def log(self) -> Engine | Replica | None:
         """The log as the role has it."""
         return self.engine or self.replica
+
+    def leader(self, node_id: int) -> Leader | None:
+        """Return who leads, as the broker with this node id knows it."""
+        if self.journal is not None:
+            return Leader(node_id, self.journal.epoch)
+        return None if self.opened is None else self.opened.follower.leader
 
     @property
     def position(self) -> int:

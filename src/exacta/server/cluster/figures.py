@@ -65,8 +65,11 @@ class ClusterFigures:
     @property
     def tail_seconds(self) -> float:
         """The age of the oldest group that is not in objects yet, as far as this broker has seen it come."""
-        tail_from = self._has.tail_from
-        since = next((at for position, at in self._marks if position > tail_from), None)
+        return self.seconds_since(self._has.tail_from)
+
+    def seconds_since(self, position: int) -> float:
+        """Return how long ago the log was first seen to end beyond a position; 0: it does not, or that is forgotten."""
+        since = next((at for end, at in self._marks if end > position), None)
         return 0.0 if since is None else self._seconds() - since
 
     def look(self) -> Knowledge:

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from exacta.server.errors import ServerError
+from exacta.store_addresses import objects_address
 
 _SECRET_BYTES: Final = 32
 
@@ -33,6 +34,8 @@ class Founded(Struct, frozen=True, kw_only=True):
     """The directory to which the log has gone."""
     copy: str = ""
     """The name of the copy that has made either of these."""
+    objects: str | None = None
+    """The place of the objects; empty: in the database. None: the founder was of an earlier version, and told none."""
 
     def __repr__(self) -> str:
         """Show no secret."""
@@ -67,10 +70,10 @@ class Founded(Struct, frozen=True, kw_only=True):
         return hmac.digest(self.secret, purpose, hashlib.sha256)
 
 
-def draw() -> bytes:
-    """Return a record for a new cluster."""
+def draw(objects: str = "") -> bytes:
+    """Return a record for a new cluster; `objects` is the option."""
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
-    return Founded(cluster_id=cluster_id, secret=draw_secret()).record()
+    return Founded(cluster_id=cluster_id, secret=draw_secret(), objects=place_of(objects)).record()
 
 
 def draw_secret() -> bytes:
@@ -84,3 +87,18 @@ def read(record: bytes) -> Founded:
         return msgspec.json.decode(record, type=Founded)
     except msgspec.DecodeError as error:
         raise ServerError(f"the database holds a cluster that this version cannot read: {error}") from error
+
+
+def require_objects(founded: Founded, objects: str) -> None:
+    """Refuse another place of the objects than the cluster's, where others would not find them. Raises ServerError."""
+    if founded.objects not in (None, place_of(objects)):
+        told = f"--objects {founded.objects}" if founded.objects else "no --objects, since they lie in PostgreSQL"
+        raise ServerError(f"the objects of this cluster lie elsewhere: each of its brokers needs {told}")
+
+
+def place_of(objects: str) -> str:
+    """Return the store, the bucket and the prefix; how a broker reaches them is its own affair."""
+    if not objects:
+        return ""
+    address = objects_address(objects)
+    return f"{address.scheme}://{address.bucket}/{address.prefix}".rstrip("/")

@@ -20,8 +20,11 @@ from exacta.security.first_user import FirstUserToken
 from exacta.server.access import require_authorizer
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
 from exacta.server.cluster.addresses import addresses_of
+from exacta.server.cluster.belongings import Belongings
+from exacta.server.cluster.figures import ClusterFigures
 from exacta.server.cluster.nodes import About, AnnouncedCluster
 from exacta.server.cluster.opening import Opened
+from exacta.server.cluster.operations import Operations
 from exacta.server.connections import Connections
 from exacta.server.first_user import first_user_token
 from exacta.server.host import Host
@@ -67,6 +70,12 @@ class Making(Struct, frozen=True, kw_only=True):
             touched=touched,
             refused=refused,
         )
+
+    def figures(self, cluster: AnnouncedCluster, has: Belongings, move: Callable[[], object]) -> ClusterFigures:
+        """Return the figures that operators are shown, and let the cluster answer and obey operators."""
+        found = ClusterFigures(cluster, has, self.loop.time)
+        cluster.operated(Operations(cluster, has, found, self.loop, move))
+        return found
 
     def host(self, progress: Progress) -> Host:
         """Return the server as its fronts see it."""

@@ -46,6 +46,8 @@ class Shared(NamedTuple):
     objects: ObjectStore
     name: str
     """The name that people know it by; without secrets."""
+    place: str = ""
+    """The option that names the place of the objects."""
 
 
 class Copied(NamedTuple):
@@ -61,7 +63,8 @@ async def copy_log(data: Path, configuration: Configuration, *, to_cluster: bool
     with _trouble():
         ledger, objects = await open_postgres(configuration)
     try:
-        shared = Shared(ledger, objects, f"{configuration.postgres} (schema {configuration.postgres_schema})")
+        name = f"{configuration.postgres} (schema {configuration.postgres_schema})"
+        shared = Shared(ledger, objects, name, configuration.objects)
         return await (copy_to_cluster(data, shared) if to_cluster else copy_to_directory(shared, data))
     finally:
         ledger.close()
@@ -92,6 +95,7 @@ async def _to_cluster(data: Path, files: PosixFiles, shared: Shared) -> Copied:
         secret=founding.draw_secret(),
         logins=login_secret(data / SECRET_FILE),
         copied_from=str(data.absolute()),
+        objects=founding.place_of(shared.place),
         copy=secrets.token_hex(8) if note is None else note.copy,
     )
     if note is not None and (await _ask(shared.ledger.read_head)).epoch == 0:
@@ -160,7 +164,8 @@ async def _to_directory(shared: Shared, data: Path, files: PosixFiles) -> Copied
     head: Head = await _ask(ledger.read_head)
     if head.epoch == 0:
         raise ServerError(f"there is no log in {shared.name}")
-    founded = founding.read(await _ask(ledger.found, founding.draw()))
+    founded = founding.read(await _ask(ledger.found, founding.draw(shared.place)))
+    founding.require_objects(founded, shared.place)
     if note is not None and founded.moved_to is not None and note.copy == founded.copy:
         identity.unfence(data)
         return Copied(head.tail_from, founded.cluster_id)

@@ -12,17 +12,19 @@ Two brokers with one node id are told apart by their instances, which each start
 killed is still there for a moment, so that the next start asks again for `ENTRY_TICKS` ticks before it gives up.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from exacta.ports.cluster import Node
+from exacta.ports.cluster import Node, Unmovable
 from exacta.ports.following import Leader
 from exacta.ports.journal import Failed
 from exacta.ports.scheduler import Scheduler, TimerHandle
 from exacta.ports.shared import Appended, BrokerSeen, Ledger, SharedBroker, Superseded
+from exacta.readmodel.cluster import ClusterStatus
 
 TICK_S: Final = 0.25
 ANNOUNCE_EVERY: Final = 4
@@ -31,6 +33,7 @@ PATIENCE: Final = 4
 LIVES_MS: Final = 5_000
 SEEN_S: Final = 2 * TICK_S
 """After this time the other brokers have read of one that has announced itself."""
+NAMED_S: Final = 4 * TICK_S
 ENTRY_TICKS: Final = 4 * 15
 """The ticks for which a broker asks for its node id, while another instance has it: fifteen seconds."""
 
@@ -44,6 +47,8 @@ class About(Struct, frozen=True, omit_defaults=True):
     release: str = ""
     format: int = 0
     """The newest form of the log that it can write."""
+    successor: tuple[int, int] | None = None
+    """The epoch in which this broker leads, and who is to lead next: the others leave the lead to that broker."""
 
 
 class Knowledge(Struct, frozen=True):
@@ -53,6 +58,17 @@ class Knowledge(Struct, frozen=True):
     position: int
 
 
+class Operated(Protocol):
+    """The part of `Cluster` that is for operators."""
+
+    def status(self) -> ClusterStatus:
+        """See `Cluster`."""
+
+    def move(self, epoch: int, to: int | None) -> Unmovable | None:
+        """See `Cluster`."""
+
+
+logger = logging.getLogger("exacta.server")
 _decode_about = msgspec.json.Decoder(About).decode
 
 
@@ -75,7 +91,8 @@ class AnnouncedCluster:
     ) -> None:
         self._node_id = node_id
         self._instance = instance
-        self._about = msgspec.json.encode(about)
+        self._about = about
+        self._operated: Operated | None = None
         self._me = _node(node_id, about)
         self._scheduler = scheduler
         self._touched = touched
@@ -133,6 +150,16 @@ class AnnouncedCluster:
         """Call back nobody any more that `on_change` was given: the fronts of a role are gone with it."""
         self._changed.clear()
 
+    def status(self) -> ClusterStatus:
+        """See `Cluster`."""
+        assert self._operated is not None
+        return self._operated.status()
+
+    def move(self, epoch: int, to: int | None) -> Unmovable | None:
+        """See `Cluster`."""
+        assert self._operated is not None
+        return self._operated.move(epoch, to)
+
     # --- what operators ask -------------------------------------------------------------------------------------------
 
     @property
@@ -145,14 +172,33 @@ class AnnouncedCluster:
         """True if this broker has lately heard from the ledger."""
         return self._in_touch
 
+    @property
+    def must_wait(self) -> bool:
+        """True if the present leader has named another broker, which lives, as its successor."""
+        if self._leader is None:
+            return False
+        named = {about_of(each.broker).successor for each in self._brokers if each.age_ms < LIVES_MS}
+        others = [each.node_id for each in self._nodes if each.node_id != self._node_id]
+        return any((self._leader.epoch, each) in named for each in others)
+
     # --- what the server does -----------------------------------------------------------------------------------------
 
     def begin(self, ledger: Ledger, entered: Callable[[], None]) -> None:
         """Announce this broker in this ledger from now on. `entered` hears when its node id is its own."""
         self.stop()
         self._ledger, self._entered = ledger, entered
+        self._about = structs.replace(self._about, successor=None)
         self._ticks = self._silent = self._denied = 0
         self._tick()
+
+    def operated(self, by: Operated) -> None:
+        """Let this answer what operators ask."""
+        self._operated = by
+
+    def name_successor(self, epoch: int, node_id: int) -> None:
+        """Tell the others, as the leader in this epoch, who is to lead next: they have read it after `NAMED_S`."""
+        self._about = structs.replace(self._about, successor=(epoch, node_id))
+        self._ticks = 0
 
     def knows(self, known: Callable[[], Knowledge]) -> None:
         """Announce what this gives from now on."""
@@ -194,7 +240,9 @@ class AnnouncedCluster:
         number = self._round
         if self._ticks % ANNOUNCE_EVERY == 0 or self._entered is not None:
             known = self._known()
-            me = SharedBroker(self._node_id, self._instance, self._about, known.catalog, known.position)
+            me = SharedBroker(
+                self._node_id, self._instance, msgspec.json.encode(self._about), known.catalog, known.position
+            )
             ledger.announce(me, lambda answer: self._announced(number, answer))
         else:
             ledger.read_brokers(lambda answer: self._have_read(number, answer))
@@ -219,6 +267,8 @@ class AnnouncedCluster:
     def _deny(self) -> None:
         """Wait for the end of an instance that was killed, but only at the start: later another has come."""
         self._denied += 1
+        if self._denied == 1 and self._entered is not None:
+            logger.info("another broker has the node id %d: waiting for its end", self._node_id)
         if self._entered is None or self._denied > ENTRY_TICKS:
             self.stop()
             self._refused(

@@ -54,8 +54,9 @@ async def open_shared(
     store = await open_store()
     follower: Follower | None = None
     try:
-        founded = founding.read(await _answer(store.ledger.found, founding.draw()))
+        founded = founding.read(await _answer(store.ledger.found, founding.draw(configuration.objects)))
         founded.require_log()
+        founding.require_objects(founded, configuration.objects)
         await _come_in(cluster, store)
         for_logins = None
         if any(each.login for each in reception.doors):

@@ -144,7 +144,7 @@ class ClusterServer:
         try:
             self.reception.bind()
             self._cluster = self._making.cluster(self._instance, touched=self._touched, refused=self._refuse)
-            self._progress.cluster = self._figures = ClusterFigures(self._cluster, self._has, self._loop.time)
+            self._progress.cluster = self._figures = self._making.figures(self._cluster, self._has, self.move)
             await self.reception.start_early(self._making.host(self._progress))
             self._begins()
             self._enter(BrokerRole.BEGINNING)
@@ -283,8 +283,13 @@ class ClusterServer:
             self._refuse(str(error))
         except msgspec.DecodeError as error:
             self._refuse(f"the log holds what this version cannot read: {error}")
-        except (SharedAway, JournalError, OSError) as error:
+        except OSError as error:
+            self._failed(str(error) if error.filename or not error.strerror else error.strerror)
+        except (SharedAway, JournalError) as error:
             self._failed(str(error))
+        except Exception as defect:  # else nobody would hear of it, and a start would wait for ever
+            logger.exception("the log could not be opened")
+            self._refuse(repr(defect))
         else:
             self._has.opened = opened
             self._happened(Happened.READ)
@@ -292,10 +297,9 @@ class ClusterServer:
     def _follow(self) -> None:
         opened = self._has.opened
         assert opened is not None
-        follower = opened.follower
         self._asks = False
         replica = self._has.replica = self._making.replica(opened, self._engine_failed)
-        follower.on_leader(self._note_leader)
+        opened.follower.on_leader(self._note_leader)
         self.cluster.knows(self.figures.look)
         self._note_leader()
         self._serve(replica)
@@ -329,7 +333,7 @@ class ClusterServer:
                 self._has.journal = journal
                 self._happened(Happened.HAS_LEAD)
 
-        self._has.opened.follower.lead(led)
+        self._has.opened.follower.lead(led, lambda: self.cluster.must_wait)
 
     def _lead(self) -> None:
         replica, journal = self._has.replica, self._has.journal
@@ -389,10 +393,8 @@ class ClusterServer:
 
     def _touched(self, in_touch: bool) -> None:
         """Close the connections of a broker that is out of touch, so that its clients look elsewhere."""
-        if in_touch:
-            self._let_in()
-        else:
-            self._connections.is_open = False
+        self._let_in()
+        if not in_touch and serves_clients(self.role, in_touch=True):  # else they end already, once all is sent
             self._connections.part(lambda each: each.abort())
 
     def _let_in(self) -> None:

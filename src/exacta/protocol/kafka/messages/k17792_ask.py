@@ -1,4 +1,4 @@
-"""Ask (key 17792): a question about transactions, groups or subscriptions, and its answer, both as JSON.
+"""Ask (key 17792): a question about transactions, groups, subscriptions or brokers, and its answer, both as JSON.
 
 Exacta's own; no Kafka has it. See docs/reference/ask.md.
 """
