@@ -1,4 +1,4 @@
-"""The contract of the ledger's port: a log that has come from elsewhere, and one that has gone."""
+"""The contract of the ledger's port: a log that has come from elsewhere, one that has gone, and one that is shorter."""
 
 from exacta.ports.shared import Appended, CatalogChange, Superseded
 from tests.adapters.ledger_benches import LedgerBench, group, tail, take_lead, wait
@@ -27,3 +27,16 @@ def test_a_tail_without_groups_begins_where_the_objects_end(ledgers: LedgerBench
     epoch = take_lead(ledgers, ledger)
     assert wait(ledgers, ledger.append, group(epoch, 90)) == Appended()
     assert [each.position for each in tail(ledgers, ledgers.open(), 90)] == [90]
+
+
+def test_a_loss_is_accepted_in_the_epoch_of_the_leader_alone(ledgers: LedgerBench):
+    ledger, other = ledgers.open(), ledgers.open()
+    epoch = take_lead(ledgers, ledger)
+    wait(ledgers, ledger.beat, epoch, 100)
+    assert wait(ledgers, ledger.accept_loss, epoch, 200) == Appended()
+    assert wait(ledgers, other.read_head).durable == 100
+    assert wait(ledgers, ledger.accept_loss, epoch, 40) == Appended()
+    assert wait(ledgers, other.read_head).durable == 40
+    later = take_lead(ledgers, other, 2)
+    assert wait(ledgers, ledger.accept_loss, epoch, 0) == Superseded(later)
+    assert wait(ledgers, other.read_head).durable == 40

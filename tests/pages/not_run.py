@@ -168,6 +168,7 @@ NO_EXAMPLE = {
         "import java.io",
     ): "it takes Java; tests/pulsar_clients/test_java_joint_killed.py runs it as it is printed",
     (BACKUP, "systemctl stop"): _AN_OPERATOR,
+    ("docs/how-to/configure.md", "exacta cluster accept-loss"): "it takes PostgreSQL that has lost commits",
     (
         "docs/how-to/configure.md",
         "exacta log copy",

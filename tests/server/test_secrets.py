@@ -44,6 +44,7 @@ SHOWS_WHAT_IT_READS = {
     ("top",): "it is a picture of what the others tell",
     ("spark", "clean"): "it is about Spark's directories",
     ("log", "copy"): "it tells a place and a position, and keeps the secrets where they were",
+    ("cluster", "accept-loss"): "it tells two positions",
     ("cluster", "wait"): "it tells nothing but that the cluster is there",
 }
 """The commands that are not run, and why."""

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail
+from exacta.cli.confirmation import Yes, require_consent
 from exacta.cli.lines import counted, say
 from exacta.cli.output import Output, OutputFormat, plain, print_json, print_records
 
@@ -222,3 +223,41 @@ def wait(
         except DeadlineExceeded as error:
             fail(str(error), EXIT_NO)
     say(f"{client.bootstrap} answers")
+
+
+@cluster.command(name="accept-loss")
+def accept_loss(
+    postgres: Annotated[str, typer.Option("--postgres", metavar="URL", help="As for `exacta serve`.")],
+    schema: Annotated[
+        str | None, typer.Option("--postgres-schema", metavar="NAME", help="As for `exacta serve`.", show_default=False)
+    ] = None,
+    yes: Yes = False,
+) -> None:
+    """Let stopped brokers go on, though PostgreSQL has lost what was acknowledged.
+
+    They refuse such a log. From now on it ends where it ends, for good. The next leader begins an epoch there, so
+    that Kafka consumers that have read further learn of it. What is lost is told by positions.
+
+    Exit code 0, 1 if nothing was done, 2 if called wrongly.
+    """
+    import asyncio
+
+    from exacta.config.errors import ConfigurationError
+    from exacta.config.options import configure
+    from exacta.server.cluster.accepting import accept_loss_of
+    from exacta.server.errors import ServerError
+
+    try:
+        given = {} if schema is None else {"postgres_schema": schema}
+        configuration = configure({"postgres": postgres, **given})
+    except ConfigurationError as error:
+        fail(str(error), EXIT_USAGE)
+    require_consent("Give up what was acknowledged and is no longer in PostgreSQL?", yes=yes)
+    try:
+        found = asyncio.run(accept_loss_of(configuration))
+    except ServerError as error:
+        fail(str(error), EXIT_NO)
+    if found.end == found.was_durable_to:
+        say(f"PostgreSQL has all that it says was durable, up to position {found.end}: nothing was changed")
+    else:
+        say(f"the log ends at position {found.end}; what was durable from there to {found.was_durable_to} is given up")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from exacta.cli.app import app
@@ -34,6 +35,13 @@ def test_from_one_record_all_brokers_derive_the_same_secrets_and_none_from_anoth
 def test_a_record_of_another_version_is_refused() -> None:
     with pytest.raises(ServerError, match="this version cannot read"):
         founding.read(b"[]")
+
+
+def test_a_log_of_a_later_level_is_refused_and_keeps_its_record() -> None:
+    founded = founding.read(founding.draw())
+    assert founding.read(founded.record()) == founded
+    with pytest.raises(ServerError, match=f"has level {founding.LEVEL + 1}, and this version"):
+        founding.read(replace(founded, level=founding.LEVEL + 1).record())
 
 
 def test_other_brokers_tell_the_advertised_addresses_and_the_web_has_the_host_of_the_others() -> None:

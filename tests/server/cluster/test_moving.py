@@ -1,4 +1,4 @@
-"""`exacta log copy`: a log that has moved is the same log, and it starts in one place, also after a copy was killed."""
+"""A log that has moved is the same log, and starts in one place, also after a copy was killed; a loss is accepted."""
 
 import asyncio
 import json
@@ -19,10 +19,11 @@ from exacta.core.snapshot import snapshot
 from exacta.core.values.limits import Limits
 from exacta.engine.recovery import replay
 from exacta.engine.schema import SCHEMA
-from exacta.ports.journal import Failed, GroupAppended, JournalEntry
+from exacta.ports.journal import Failed, GroupAppended, JournalDamaged, JournalEntry
 from exacta.ports.shared import Ledger, SharedBroker, Superseded
 from exacta.server import identity
-from exacta.server.cluster import founding, moving
+from exacta.server.cluster import founding, moving, stopped
+from exacta.server.cluster.accepting import accept_loss
 from exacta.server.cluster.moving import Shared
 from exacta.server.errors import ServerError
 from exacta.server.journals import SharedPlace
@@ -105,12 +106,12 @@ class Place:
 
     async def founded(self) -> founding.Founded:
         ledger = self.ledger()
-        return founding.read(await moving._ask(ledger.found, founding.draw()))
+        return founding.read(await stopped.ask(ledger.found, founding.draw()))
 
     async def follow(self, node_id: int = 1) -> Any:
         """Return a follower, which a broker has that starts on the cluster."""
         ledger = self.ledger()
-        founding.read(await moving._ask(ledger.found, founding.draw())).require_log()
+        founding.read(await stopped.ask(ledger.found, founding.draw())).require_log()
         place = SharedPlace(
             directory=self.folder / f"cache {time.monotonic_ns()}",
             scheduler=self.loop,
@@ -129,7 +130,7 @@ class Place:
 
     async def starts(self) -> bool:
         """Return whether a broker starts on the cluster, with a log."""
-        if (await moving._ask(self.ledger().read_head)).tail_from == 0:
+        if (await stopped.ask(self.ledger().read_head)).tail_from == 0:
             return False
         try:
             (await self.founded()).require_log()
@@ -217,8 +218,8 @@ def test_the_old_place_refuses_to_start_and_says_where_the_log_is(tmp_path: Path
         await place.back(place.folder / "again")
         with pytest.raises(ServerError, match=f"has gone to the directory {place.folder / 'again'}"):
             await place.follow()
-        head = await moving._ask(place.ledger().read_head)
-        claimed = await moving._ask(place.ledger().claim, head, 1, "one that was opened before")
+        head = await stopped.ask(place.ledger().read_head)
+        claimed = await stopped.ask(place.ledger().claim, head, 1, "one that was opened before")
         assert isinstance(claimed, Superseded)
 
     run(work, tmp_path)
@@ -283,7 +284,7 @@ def test_what_runs_and_what_is_not_empty_is_refused(tmp_path: Path) -> None:
         journal.close()
         await place.copied()
         ledger = place.ledger()
-        await moving._ask(ledger.announce, SharedBroker(7, "instance", b"", 0, 0))
+        await stopped.ask(ledger.announce, SharedBroker(7, "instance", b"", 0, 0))
         with pytest.raises(ServerError, match="broker 7 runs"):
             await place.back(place.folder / "again")
         ledger.close()
@@ -312,7 +313,10 @@ def test_a_broker_that_begins_to_lead_meanwhile_keeps_its_log(tmp_path: Path) ->
                     return call
 
                 def overtaken(done: Callable[[Any], None]) -> None:
-                    other.read_head(lambda head: other.claim(head, 1, "one", lambda _: call(done)))
+                    def read(head: Any) -> None:
+                        other.claim(head, 1, "one", lambda _: call(done))
+
+                    other.read_head(read)
 
                 return overtaken
 
@@ -320,5 +324,33 @@ def test_a_broker_that_begins_to_lead_meanwhile_keeps_its_log(tmp_path: Path) ->
         with pytest.raises(ServerError, match="has begun to lead meanwhile"):
             await moving.copy_to_directory(shared, again)
         assert (starts(again), await place.starts()) == (False, True)
+
+    run(work, tmp_path)
+
+
+def test_a_cluster_goes_on_from_what_is_there_once_its_loss_is_accepted(tmp_path: Path) -> None:
+    async def work(place: Place) -> None:
+        end = (await place.copied()).end
+        ledger = place.ledger()
+        head = await stopped.ask(ledger.read_head)
+        epoch = (await stopped.ask(ledger.claim, head, 1, "one")).epoch
+        await stopped.ask(ledger.beat, epoch, end + 500)  # what a broker tells that knows of more than is there
+        ledger.close()
+        with pytest.raises(JournalDamaged, match=f"ends at position {end}, and was durable up to {end + 500}"):
+            await place.follow()
+        assert await accept_loss(place.ledger()) == (end, end + 500)
+        assert await accept_loss(place.ledger()) == (end, end)
+        follower = await place.follow()
+        assert follower.position == end
+        led: asyncio.Future[Any] = place.loop.create_future()
+        event = list(follower.begin()[1])[-1]
+        follower.follow(lambda _: None)
+        follower.lead(led.set_result)
+        journal = await led
+        assert journal.epoch > epoch
+        appended: asyncio.Future[Any] = place.loop.create_future()
+        journal.append(end, [JournalEntry(event)], appended.set_result)
+        assert isinstance(await appended, GroupAppended)
+        journal.close()
 
     run(work, tmp_path)

@@ -104,6 +104,10 @@ class MemoryLedger:
         """See `Ledger.beat`."""
         self._write(self._lead, lambda found, _: tables.beat(found, epoch, durable), done)
 
+    def accept_loss(self, epoch: int, end: int, done: Guarded[Appended]) -> None:
+        """See `Ledger.accept_loss`."""
+        self._write(self._lead, lambda found, _: tables.accept_loss(found, epoch, end), done)
+
     def resign(self, epoch: int) -> None:
         """See `Ledger.resign`."""
         self._lead.close()

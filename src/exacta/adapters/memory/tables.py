@@ -94,6 +94,13 @@ def beat(tables: Tables, epoch: int, durable: int) -> Written[Appended | Superse
     return replace(tables, beat=tables.beat + 1, durable=max(tables.durable, durable)), Appended()
 
 
+def accept_loss(tables: Tables, epoch: int, end: int) -> Written[Appended | Superseded]:
+    """See `Ledger.accept_loss`."""
+    if not epoch == tables.epoch > 0:
+        return tables, Superseded(tables.epoch)
+    return replace(tables, durable=min(tables.durable, end)), Appended()
+
+
 def claim(tables: Tables, seen_epoch: int, node_id: int, lock_key: int) -> Written[Claimed | Superseded]:
     """See `Ledger.claim`."""
     if seen_epoch != tables.epoch or tables.is_closed:

@@ -130,6 +130,14 @@ class PostgresLedger:
         """See `Ledger.beat`."""
         self._call(done, self._leading.beat, epoch, durable)
 
+    def accept_loss(self, epoch: int, end: int, done: Guarded[Appended]) -> None:
+        """See `Ledger.accept_loss`."""
+        self._call(done, self._guarded, "select accept_loss($1, $2)", epoch, end)
+
+    async def _guarded(self, statement: str, *arguments: object) -> Appended | Superseded:
+        present = await self._read(lambda on: on.fetchval(statement, *arguments))
+        return Appended() if present == CONFIRMED else Superseded(present)
+
     def resign(self, epoch: int) -> None:
         """See `Ledger.resign`."""
         self._leading.resign(epoch)
@@ -142,11 +150,7 @@ class PostgresLedger:
 
     def found_again(self, epoch: int, about: bytes, closes: bool, done: Guarded[Appended]) -> None:
         """See `Ledger.found_again`."""
-        self._call(done, self._found_again, epoch, about, closes)
-
-    async def _found_again(self, epoch: int, about: bytes, closes: bool) -> Appended | Superseded:
-        present = await self._read(lambda on: on.fetchval("select found_again($1, $2, $3)", epoch, about, closes))
-        return Appended() if present == CONFIRMED else Superseded(present)
+        self._call(done, self._guarded, "select found_again($1, $2, $3)", epoch, about, closes)
 
     def read_head(self, done: Done[Head]) -> None:
         """See `Ledger.read_head`."""

@@ -142,6 +142,18 @@ begin
   return -1;
 end $body$;
 
+-- What a leader was told of and is gone is lost; waits for disk and standby, unlike a beat.
+create function accept_loss(of_epoch bigint, ends bigint) returns bigint language plpgsql as $body$
+declare
+  present bigint;
+begin
+  perform pg_advisory_xact_lock_shared(hashtext(current_schema()), 0);
+  select epoch into present from head;
+  if present <> of_epoch then return present; end if;
+  update pulse set durable = least(durable, ends);
+  return -1;
+end $body$;
+
 -- Begins the epoch after the one that was seen. The session keeps the lock of its key for as long as it lives.
 create function claim(seen_epoch bigint, node_id int, of_instance text, key int, out present bigint,
                       out tail_table int, out table_bytes bigint, out is_claimed boolean)

@@ -168,6 +168,9 @@ class Ledger(Protocol):
     def beat(self, epoch: int, durable: int, done: Guarded[Appended]) -> None:
         """Show that the leader lives, and up to where it was told that all is durable."""
 
+    def accept_loss(self, epoch: int, end: int, done: Guarded[Appended]) -> None:
+        """Let the log be durable up to `end` and no further, though its leader was told of more: that is lost."""
+
     def resign(self, epoch: int) -> None:
         """Let the others take the lead at once. Nothing is appended in this epoch any more."""
 

@@ -19,6 +19,8 @@ from exacta.server.errors import ServerError
 from exacta.store_addresses import objects_address
 
 _SECRET_BYTES: Final = 32
+LEVEL: Final = 0
+"""The newest level of a cluster's log that this version reads and writes. What older versions cannot read raises it."""
 
 
 class Founded(Struct, frozen=True, kw_only=True):
@@ -26,6 +28,8 @@ class Founded(Struct, frozen=True, kw_only=True):
 
     cluster_id: str
     secret: bytes
+    level: int = 0
+    """The level of what is in the log: versions that know it read the log."""
     logins: bytes | None = None
     """The secret of the logins of a broker that was alone, whose log was copied here."""
     copied_from: str | None = None
@@ -82,11 +86,17 @@ def draw_secret() -> bytes:
 
 
 def read(record: bytes) -> Founded:
-    """Read a record. Raises ServerError."""
+    """Read a record. Raises ServerError, also where the log has a level that this version does not know."""
     try:
-        return msgspec.json.decode(record, type=Founded)
+        founded = msgspec.json.decode(record, type=Founded)
     except msgspec.DecodeError as error:
         raise ServerError(f"the database holds a cluster that this version cannot read: {error}") from error
+    if founded.level > LEVEL:
+        raise ServerError(
+            f"the log of this cluster has level {founded.level}, and this version of Exacta knows levels up to "
+            f"{LEVEL}: use the version that the other brokers have, or a later one"
+        )
+    return founded
 
 
 def require_objects(founded: Founded, objects: str) -> None:

@@ -22,6 +22,7 @@ from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_sche
 from exacta.server.cluster.addresses import addresses_of
 from exacta.server.cluster.belongings import Belongings
 from exacta.server.cluster.figures import ClusterFigures
+from exacta.server.cluster.founding import LEVEL
 from exacta.server.cluster.nodes import About, AnnouncedCluster
 from exacta.server.cluster.opening import Opened
 from exacta.server.cluster.operations import Operations
@@ -65,7 +66,7 @@ class Making(Struct, frozen=True, kw_only=True):
         return AnnouncedCluster(
             self.configuration.node_id,
             instance,
-            About(addresses, rack=rack, release=release()),
+            About(addresses, rack=rack, release=release(), format=LEVEL),
             self.loop,
             touched=touched,
             refused=refused,

@@ -12,10 +12,10 @@ does (2). Each step at the ledger is made in the epoch of this copy: where a bro
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -24,19 +24,18 @@ from exacta.adapters.local.files import PosixFiles
 from exacta.adapters.shared.copying import Download, NotClean, OpenLog, open_log
 from exacta.config.configuration import Configuration
 from exacta.engine.schema import SCHEMA
-from exacta.ports.journal import Failed, JournalError
-from exacta.ports.shared import CatalogChange, Claimed, Head, Ledger, ObjectStore, StoreFailed, Superseded
+from exacta.ports.journal import JournalError
+from exacta.ports.shared import CatalogChange, Head, Ledger, ObjectStore, StoreFailed
 from exacta.server import identity
 from exacta.server.cluster import founding
 from exacta.server.cluster.founding import Founded
+from exacta.server.cluster.stopped import ask, claim, require_silence, settle
 from exacta.server.errors import ServerError
 from exacta.server.identity import JOURNAL_DIRECTORY, META_FILE, Elsewhere
 from exacta.server.logins import SECRET_FILE, login_secret
 from exacta.server.shared_stores import open_postgres
 
 _PART_BYTES = 16 << 20
-_NODE_ID = -1
-"""The leader of the epoch in which a log is copied: no broker has this node id."""
 
 
 class Shared(NamedTuple):
@@ -98,9 +97,9 @@ async def _to_cluster(data: Path, files: PosixFiles, shared: Shared) -> Copied:
         objects=founding.place_of(shared.place),
         copy=secrets.token_hex(8) if note is None else note.copy,
     )
-    if note is not None and (await _ask(shared.ledger.read_head)).epoch == 0:
+    if note is not None and (await ask(shared.ledger.read_head)).epoch == 0:
         identity.require_log(data)  # its log is in another cluster
-    founded = founding.read(await _ask(shared.ledger.found, wanted.record()))
+    founded = founding.read(await ask(shared.ledger.found, wanted.record()))
     if note is not None and note.copy != founded.copy:
         identity.require_log(data)
     if founded.cluster_id != cluster_id or founded.moved_to is not None:
@@ -108,27 +107,27 @@ async def _to_cluster(data: Path, files: PosixFiles, shared: Shared) -> Copied:
     if note is None:
         if founded.copied_from is None:
             raise ServerError(f"{shared.name} holds a cluster already: a log is copied to a new place only")
-        epoch = await _claim(shared.ledger)
+        epoch = await claim(shared.ledger)
         with open_log(files, SCHEMA) as log:
             await _upload(log, shared, epoch)
         identity.fence(data, Elsewhere(place=shared.name, copy=founded.copy, is_gone=True))
     elif founded.copied_from is not None:
-        epoch = await _claim(shared.ledger)
+        epoch = await claim(shared.ledger)
     if founded.copied_from is not None:
         opened = replace(founded, copied_from=None)
-        await _settle(shared.ledger.found_again, epoch, opened.record(), False)
+        await settle(shared.ledger.found_again, epoch, opened.record(), False)
         shared.ledger.resign(epoch)
-    return Copied((await _ask(shared.ledger.read_head)).tail_from, cluster_id)
+    return Copied((await ask(shared.ledger.read_head)).tail_from, cluster_id)
 
 
 async def _upload(log: OpenLog, shared: Shared, epoch: int) -> None:
     """Let the cluster have the log, and nothing that an earlier copy has left."""
     uploads = log.uploads(shared.objects)
-    await _ask(shared.ledger.intend, [each.key for each in uploads])
+    await ask(shared.ledger.intend, [each.key for each in uploads])
     entries = [await asyncio.to_thread(each.put) for each in uploads]
-    before = await _ask(shared.ledger.read_catalog)
+    before = await ask(shared.ledger.read_catalog)
     change = CatalogChange(entries, [each.key for each in before.entries], log.end)
-    await _settle(shared.ledger.change_catalog, epoch, change)
+    await settle(shared.ledger.change_catalog, epoch, change)
 
 
 async def copy_to_directory(shared: Shared, data: Path) -> Copied:
@@ -161,17 +160,17 @@ def _is_new(data: Path) -> bool:
 
 async def _to_directory(shared: Shared, data: Path, files: PosixFiles) -> Copied:
     ledger, note = shared.ledger, identity.moved(data)
-    head: Head = await _ask(ledger.read_head)
+    head: Head = await ask(ledger.read_head)
     if head.epoch == 0:
         raise ServerError(f"there is no log in {shared.name}")
-    founded = founding.read(await _ask(ledger.found, founding.draw(shared.place)))
+    founded = founding.read(await ask(ledger.found, founding.draw(shared.place)))
     founding.require_objects(founded, shared.place)
     if note is not None and founded.moved_to is not None and note.copy == founded.copy:
         identity.unfence(data)
         return Copied(head.tail_from, founded.cluster_id)
     founded.require_log()
-    await _require_silence(ledger)
-    epoch = await _claim(ledger)
+    await require_silence(ledger)
+    epoch = await claim(ledger)
     name = secrets.token_hex(8)
     identity.fence(data, Elsewhere(place=shared.name, copy=name, is_gone=False))
     end = await _download(shared, files)
@@ -180,51 +179,20 @@ async def _to_directory(shared: Shared, data: Path, files: PosixFiles) -> Copied
     identity.keep(data / SECRET_FILE, founded.login_secret)
     identity.sync_directory(data)
     gone = replace(founded, moved_to=str(data.absolute()), copy=name)
-    await _settle(ledger.found_again, epoch, gone.record(), True)
+    await settle(ledger.found_again, epoch, gone.record(), True)
     identity.unfence(data)
     return Copied(end, founded.cluster_id)
 
 
 async def _download(shared: Shared, files: PosixFiles) -> int:
     ledger = shared.ledger
-    download = Download(files, await _ask(ledger.read_catalog), SCHEMA)
+    download = Download(files, await ask(ledger.read_catalog), SCHEMA)
     await asyncio.to_thread(download.fetch, shared.objects)
-    while groups := await _ask(ledger.read_tail, download.end, _PART_BYTES):
+    while groups := await ask(ledger.read_tail, download.end, _PART_BYTES):
         for group in groups:
             await asyncio.to_thread(download.add, group)
     await asyncio.to_thread(download.finish)
     return download.end
-
-
-async def _require_silence(ledger: Ledger) -> None:
-    """Raise ServerError if a broker of the cluster lives; none that has ended can go on from now on."""
-    for seen in await _ask(ledger.read_brokers):
-        mine = seen.broker._replace(instance=f"copy {secrets.token_hex(8)}")
-        if isinstance(await _ask(ledger.announce, mine), Superseded):
-            raise ServerError(f"broker {mine.node_id} runs: stop all brokers of the cluster first")
-
-
-async def _claim(ledger: Ledger) -> int:
-    claimed = await _ask(ledger.claim, await _ask(ledger.read_head), _NODE_ID, f"copy {secrets.token_hex(8)}")
-    if not isinstance(claimed, Claimed):
-        raise ServerError("a broker of the cluster has begun to lead: stop all brokers first")
-    return claimed.epoch
-
-
-async def _settle(call: Callable[..., None], *arguments: Any) -> None:
-    """Let the ledger do something in the epoch of this copy."""
-    if isinstance(await _ask(call, *arguments), Superseded):
-        raise ServerError("a broker, or another copy, has begun to lead meanwhile; nothing was moved")
-
-
-async def _ask(call: Callable[..., None], *arguments: Any) -> Any:
-    """Return what a call of the ledger hands to its callback. Raises ServerError for a failure."""
-    answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    call(*arguments, answered.set_result)
-    answer = await answered
-    if isinstance(answer, Failed):
-        raise ServerError(f"{answer.reason}; the same command again finds out how far this one has come")
-    return answer
 
 
 @contextmanager
