@@ -13,9 +13,10 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from exacta.demo.processes import free_port
 from tests.cluster.databases import Databases
 from tests.cluster.links import Link, Links
-from tests.conformance.brokers import BROKER_SETTINGS, HOST, free_port
+from tests.conformance.brokers import BROKER_SETTINGS, HOST
 
 NODE_IDS = (1, 2, 3)
 _STOP_TIMEOUT_S = 60.0
