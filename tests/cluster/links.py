@@ -73,7 +73,8 @@ class Link:
 
     def cut(self, *ways: str) -> None:
         """Let nothing through in these directions."""
-        self._loop.call_soon_threadsafe(lambda: [self._ways[each].is_open.clear() for each in ways])
+        for each in ways:
+            self._loop.call_soon_threadsafe(self._ways[each].is_open.clear)
 
     def slow(self, delay_s: float) -> None:
         """Let everything wait for this long, in both directions."""
@@ -87,7 +88,8 @@ class Link:
     def mend(self) -> None:
         """Let everything through at once."""
         self.slow(0.0)
-        self._loop.call_soon_threadsafe(lambda: [each.is_open.set() for each in self._ways.values()])
+        for each in self._ways.values():
+            self._loop.call_soon_threadsafe(each.is_open.set)
 
     def reset(self) -> None:
         """End all connections."""

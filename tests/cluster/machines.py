@@ -13,13 +13,15 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from exacta.demo.processes import free_port
 from tests.cluster.databases import Databases
 from tests.cluster.links import Link, Links
-from tests.conformance.brokers import BROKER_SETTINGS, HOST, free_port
+from tests.conformance.brokers import BROKER_SETTINGS, HOST
 
 NODE_IDS = (1, 2, 3)
 _STOP_TIMEOUT_S = 60.0
 _ASK_FOR_S = 2.0
+_MOVE_FOR_S = 5.0
 
 
 class Machine:
@@ -68,10 +70,20 @@ class Machine:
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
-    def move(self) -> None:
-        """Let another broker lead, if this one does."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGUSR1)
+    def move(self) -> bool:
+        """Let another broker lead, as an operator does by this one; False: none could be moved to in time."""
+        asked = [
+            sys.executable,
+            "-m",
+            "exacta.cli",
+            "cluster",
+            "move",
+            "-b",
+            self.address,
+            "--timeout",
+            f"{_MOVE_FOR_S}",
+        ]
+        return subprocess.run(asked, capture_output=True, check=False).returncode == 0
 
     @property
     def exit_code(self) -> int | None:

@@ -67,9 +67,8 @@ class ClusterNemesis:
 
     def _move(self, broker: Machine) -> str:
         if self._machines.leading() != broker.node_id:
-            return ", not touched"  # one that is about to start would not know the signal
-        broker.move()
-        return ""
+            return ", not touched"
+        return "" if broker.move() else ", not moved"
 
     def _away(self) -> float:
         away_s = self._chance.choice((0.0, self._chance.uniform(0.0, 3.0)))

@@ -1,7 +1,7 @@
 """The judge of the campaign finds a stale read and a fractured one, and takes nothing else for one."""
 
 from exacta.verify.analysis.ledger import fold
-from exacta.verify.history import FORMAT, Begin, Isolation, Poll, ReadTo, Run, Workload
+from exacta.verify.history import FORMAT, Begin, Isolation, Op, Poll, ReadTo, Run, Workload
 from tests.cluster.observing import ToldOffsets, fractured_reads, stale_reads
 
 ONE, OTHER = ("t", 0), ("t", 1)
@@ -30,7 +30,7 @@ def test_answers_that_overlap_and_answers_about_something_else_are_not_stale() -
 
 def test_a_follower_that_lags_is_not_stale_and_one_that_shows_half_of_a_transaction_is_fractured() -> None:
     values = [("t", 0, "transfer-0.1/0 -5"), ("t", 1, "transfer-0.1/1 5")]
-    history = [
+    history: list[Op] = [
         Run(
             format=FORMAT, run="r", version="v", started="", cluster="", seed=1, workloads=[Workload.TRANSFER],
             topics={"t": 2},

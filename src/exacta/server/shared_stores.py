@@ -10,9 +10,10 @@ from pathlib import Path
 
 from exacta.adapters.local.child_process import JobRunner
 from exacta.adapters.local.files import Files, PosixFiles
+from exacta.adapters.shared import shared_log
 from exacta.adapters.shared.follower import SharedFollower
 from exacta.adapters.shared.opening import open_follower
-from exacta.adapters.shared.shared_log import Limits, Witness
+from exacta.adapters.shared.shared_log import Witness
 from exacta.adapters.shared.space import SEGMENT_BYTES
 from exacta.config.configuration import Configuration
 from exacta.ports.following import Follower
@@ -56,7 +57,7 @@ class FollowedStore:
             node_id=self._place.configuration.node_id,
             instance=self._place.instance,
             witness=self._witness,
-            limits=Limits(segment_bytes=min(self._place.configuration.log_segment_bytes, SEGMENT_BYTES)),
+            limits=shared_log.Limits(segment_bytes=min(self._place.configuration.log_segment_bytes, SEGMENT_BYTES)),
             done=opened.set_result,
             new_job_runner=None if self._new_job_runner is None else partial(self._new_job_runner, cache),
         )

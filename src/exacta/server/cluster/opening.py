@@ -41,6 +41,13 @@ class Opened(Struct, frozen=True, kw_only=True):
     """None: no door asks for a login."""
 
 
+def told(error: Exception) -> str:
+    """Return an error in words, without the number of one that no file of this machine has."""
+    if isinstance(error, OSError) and error.strerror and not error.filename:
+        return error.strerror
+    return str(error)
+
+
 async def open_shared(
     open_store: OpenShared,
     cluster: AnnouncedCluster,

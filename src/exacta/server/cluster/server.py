@@ -35,7 +35,7 @@ from exacta.server.cluster.figures import ClusterFigures
 from exacta.server.cluster.handing_over import hand_over
 from exacta.server.cluster.making import Making
 from exacta.server.cluster.nodes import SEEN_S, AnnouncedCluster
-from exacta.server.cluster.opening import SharedAway, open_shared
+from exacta.server.cluster.opening import SharedAway, open_shared, told
 from exacta.server.cluster.roles import BrokerRole, Happened, next_role, serves_clients
 from exacta.server.connections import Connections
 from exacta.server.errors import ServerError
@@ -189,11 +189,9 @@ class ClusterServer:
         self._ended.set()
         self._connections.abort()
 
-    def move(self) -> bool:
-        """Let another broker lead; False: this one does not."""
-        leads = self.role is BrokerRole.LEADING
+    def move(self) -> None:
+        """Let another broker lead, if this one does."""
         self._happened(Happened.MOVE)
-        return leads
 
     # --- the roles ----------------------------------------------------------------------------------------------------
 
@@ -283,10 +281,8 @@ class ClusterServer:
             self._refuse(str(error))
         except msgspec.DecodeError as error:
             self._refuse(f"the log holds what this version cannot read: {error}")
-        except OSError as error:
-            self._failed(str(error) if error.filename or not error.strerror else error.strerror)
-        except (SharedAway, JournalError) as error:
-            self._failed(str(error))
+        except (SharedAway, JournalError, OSError) as error:
+            self._failed(told(error))
         except Exception as defect:  # else nobody would hear of it, and a start would wait for ever
             logger.exception("the log could not be opened")
             self._refuse(repr(defect))
@@ -384,11 +380,9 @@ class ClusterServer:
     # --- callbacks ----------------------------------------------------------------------------------------------------
 
     def _engine_failed(self, failure: EngineFailed) -> None:
-        if self._resigned:
-            return
-        if failure.another_may_lead:
+        if failure.another_may_lead and not self._resigned:
             self._happened(Happened.FAILED, str(failure))
-        else:
+        elif not self._resigned:
             self._refuse(str(failure))
 
     def _touched(self, in_touch: bool) -> None:

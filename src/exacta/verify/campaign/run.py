@@ -34,6 +34,7 @@ _FINAL_SILENT_S = 180.0
 """No final reader that works waits for so long for something new; how long it takes in all is its own affair."""
 _FINAL_LOOK_S = 1.0
 _FINAL_ATTEMPTS = 3
+_PULSAR_WITHIN_S = 3.0
 _LIST_EVERY_S = 0.2
 _LOOK_EVERY_S = 0.05
 _KILLED_AS_IT_COMMITS = 0.5
@@ -304,8 +305,16 @@ def _meet_pulsar(url: str) -> None:
     from exacta.verify.workload.pulsar.side import Lost, Refused, Side  # it needs protobuf
 
     side = Side(url)
+    deadline_s = time.monotonic() + _PULSAR_WITHIN_S
     try:
-        side.connect()
+        while True:
+            try:
+                side.connect()
+                return
+            except Lost:  # a broker that begins to lead closes its connections
+                if time.monotonic() > deadline_s:
+                    raise
+                time.sleep(_LOOK_EVERY_S)
     except (Lost, Refused) as error:
         raise CampaignError(f"{url} does not answer Pulsar's clients: {error}") from error
     finally:

@@ -8,7 +8,7 @@ that is acknowledged afterwards makes it certain: no broker aborts what it has c
 import contextlib
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
@@ -124,10 +124,11 @@ class Transactor:
 
         for number in which:
             topic, partition, value = plan.records[number]
-            producer.produce(topic, value.encode(), partition=partition, on_delivery=delivered(number))
-            producer.poll(0)
-            if plan.flush:
-                producer.flush(flush_s)
+            with _raising_what_was_meant():
+                producer.produce(topic, value.encode(), partition=partition, on_delivery=delivered(number))
+                producer.poll(0)
+                if plan.flush:
+                    producer.flush(flush_s)
 
     def _commit(self, producer: Producer) -> None:
         producer.commit_transaction(CALL_S)
@@ -157,6 +158,17 @@ class Transactor:
                 return True
         self._producer = None
         return False
+
+
+@contextlib.contextmanager
+def _raising_what_was_meant() -> Iterator[None]:
+    """Raise the KafkaException that confluent-kafka raised in the midst of a callback, which is a SystemError then."""
+    try:
+        yield
+    except SystemError as error:
+        if isinstance(error.__cause__, KafkaException):
+            raise error.__cause__ from error
+        raise
 
 
 def produce(
