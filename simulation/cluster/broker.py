@@ -13,6 +13,7 @@ from exacta.adapters.clock import Clock
 from exacta.adapters.shared.follower import SharedFollower
 from exacta.adapters.shared.journal import SharedJournal
 from exacta.adapters.shared.shared_log import Limits as LogLimits
+from exacta.core.commands import Command
 from exacta.core.values.limits import Limits
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.recovery import replay
@@ -20,6 +21,7 @@ from exacta.engine.replica import Replica
 from exacta.engine.upkeep import Schedule
 from exacta.ports.following import Delivered
 from exacta.ports.journal import AppendResult, Failed, GroupAppended, JournalEntries
+from exacta.ports.log import OnAnswers
 from exacta.records.record_format import KafkaRecordFormat
 from exacta.server.assembly import assemble_engine
 from simulation.cluster.durable_log import DurableLog
@@ -93,7 +95,7 @@ class ClusterBroker(Lives):
 
     @property
     def reader(self) -> SharedFollower | SharedJournal | None:
-        """What reads the log now."""
+        """The follower or the journal by which the log is read now."""
         return self._journal or self._follower
 
     # --- following ----------------------------------------------------------------------------------------------------
@@ -165,6 +167,18 @@ class ClusterBroker(Lives):
             recovered=replica.hand_over(journal),
             node_id=self.node_id,
         )
+
+    def submit(self, engine: Engine, command: Command, payload: bytes | None, done: OnAnswers) -> None:
+        """Let an engine that has led, and maybe leads no more, decide a command; it must know before it answers."""
+        epoch, name = engine._state.leader_epoch, self.name
+        is_replaced = self._log.state.leader_epoch > epoch
+
+        def answered(answers: list[Any]) -> None:
+            if is_replaced:
+                self._complain(f"replaced: {name} answers {type(command).__name__}, asked when another led already")
+            done(answers)
+
+        engine.submit((command,), answered, [payload])
 
     def _append(
         self,

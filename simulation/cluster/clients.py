@@ -101,7 +101,7 @@ class Client:
             if not answered.done():
                 answered.set_result(answers[0])
 
-        process.run(lambda: engine.submit((command,), done, [payload]))
+        process.run(broker.submit, engine, command, payload, done)
         try:
             answer = await asyncio.wait_for(answered, PATIENCE_SECONDS)
         except TimeoutError:
@@ -224,7 +224,7 @@ async def share(here: Client) -> None:
         writing = here.told.begin(f"{here.name}.{number}")
         for place in here.chance.sample(here.places, here.chance.randint(1, len(here.places))):
             values, data, fields = here.batch(writing, place, (begun.producer_id, 0), -1, transactional=True)
-            handle = {"transaction": begun.transaction_id, "handle_producer_id": begun.producer_id}
+            handle: dict[str, Any] = {"transaction": begun.transaction_id, "handle_producer_id": begun.producer_id}
             try:
                 answer = await here.ask(AppendBatch(**fields, **handle), data)
             except Disconnected:

@@ -24,7 +24,7 @@ from simulation.invariants.invariants import violations
 
 Complain = Callable[[str], None]
 CHECKED_EVERY = 60
-"""A broker's state is held against all invariants whenever it has had so many events more,"""
+"""A broker's state is held against all invariants whenever it has had this number of events more,"""
 CHECKED_UP_TO = 240
 """as long as there are no more than this; and in the end. They take time that grows with the square."""
 
@@ -48,7 +48,7 @@ class _Group(Struct, frozen=True):
     """The number of events up to its end."""
     state: bytes
     seen: bytes
-    """What readers see then."""
+    """The digest of what readers see then."""
 
 
 class DurableLog:

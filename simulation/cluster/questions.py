@@ -25,7 +25,7 @@ Read = dict[Place, list[tuple[int, bytes]]]
 
 
 class _Asked:
-    """What was told before a question."""
+    """All that was told before a question."""
 
     def __init__(self, log: DurableLog, told: Told) -> None:
         self.end = log.end

@@ -1,4 +1,4 @@
-"""What the clients of a world were told, whichever broker they asked; and what must not be told after that.
+"""The answers that clients of a world were given, whichever broker they asked, and what must not be told after them.
 
 A question is never answered from before an answer that was given before the question was asked. So each of these
 functions either notes an answer, or returns what the answer to a question must have at least.
@@ -14,7 +14,7 @@ Place = tuple[str, int]
 
 
 class Outcome(Enum):
-    """What a writer knows of a transaction."""
+    """The knowledge that a writer has of a transaction."""
 
     OPEN = auto()
     COMMITTED = auto()

@@ -36,10 +36,13 @@ from simulation.cluster.told import Place, Told
 from simulation.loop import NothingHappens, SimulatedLoop
 from simulation.trace import Trace
 
-FAULTY_SECONDS = (10.0, 30.0)
+FAULTY_SECONDS = (6.0, 16.0)
 PATIENCE_SECONDS = 90.0
 """So long after the last fault all clients have their answers, and all brokers have followed the log."""
 QUESTION_SECONDS = (0.005, 0.2)
+LEADS_SECONDS = (0.5, 4.0)
+LEADER_PAUSES_SECONDS = (1.0, 4.0)
+"""The time that a paused leader stands still, in half of the worlds: mostly another leads when it wakes."""
 MAX_VIOLATIONS = 10
 SKEW_MS = 60_000
 PLACES: list[Place] = [("t", 0), ("t", 1), ("s", 0)]
@@ -90,20 +93,7 @@ class ClusterWorld:
             return replace(made, check_interval_ms=upkeep_ms, clean_interval_ms=upkeep_ms)
 
         self.brokers = {
-            node_id: ClusterBroker(
-                node_id,
-                self.loop,
-                self.trace,
-                dice(seed, "broker", node_id),
-                self.storage,
-                self.log,
-                log_limits,
-                self.complain,
-                limits=limits,
-                wall_ms=self._clocks[node_id].now_ms,
-                schedule=schedule,
-                fold_every_ms=chance.choice([0, 1_000]),
-            )
+            node_id: self._broker(node_id, log_limits, schedule, fold_every_ms=chance.choice([0, 1_000]))
             for node_id in node_ids
         }
         self.clients = [
@@ -121,6 +111,24 @@ class ClusterWorld:
         self.questions = Questions(dice(seed, "questions"), self.log, self.told, PLACES, self.complain)
         self._chance = chance
         self._nemesis = Nemesis(dice(seed, "nemesis"), self.loop, self.trace, self.storage, self.brokers, self._jump)
+
+    def _broker(
+        self, node_id: int, log_limits: LogLimits, schedule: Callable[[Clock], Schedule], fold_every_ms: int
+    ) -> ClusterBroker:
+        return ClusterBroker(
+            node_id,
+            self.loop,
+            self.trace,
+            dice(self.seed, "broker", node_id),
+            self.storage,
+            self.log,
+            log_limits,
+            self.complain,
+            limits=self.log.state.limits,
+            wall_ms=self._clocks[node_id].now_ms,
+            schedule=schedule,
+            fold_every_ms=fold_every_ms,
+        )
 
     def complain(self, violation: str) -> None:
         """Note what must not be."""
@@ -155,14 +163,15 @@ class ClusterWorld:
         nemesis = self.loop.create_task(self._nemesis.run(self._chance.uniform(*FAULTY_SECONDS)))
         programs = self.loop.create_task(self._programs())
         asking = self.loop.create_task(self._keep_asking())
+        pausing = self.loop.create_task(self._pause_leaders(nemesis))
         await self._until(nemesis.done, "the faults are over")
         for client in self.clients:
             client.is_over = True
         await self._until(programs.done, "all clients have their answers")
         await self._until(self._is_well, "all brokers have followed the log")
-        for task in (asking, nemesis, programs):
+        for task in (asking, nemesis, pausing, programs):
             task.cancel()
-        for failure in await asyncio.gather(asking, nemesis, programs, return_exceptions=True):
+        for failure in await asyncio.gather(asking, nemesis, pausing, programs, return_exceptions=True):
             if isinstance(failure, Exception):
                 self.complain(f"a program failed: {failure!r}")
         await self._read_all()
@@ -181,6 +190,16 @@ class ClusterWorld:
             made = CreateTopic(topic=topic, topic_id=topic.encode() * 16, partition_count=2, configs=configs)
             await self.clients[0].until_answered(made)
         await asyncio.gather(*(program(client) for program, client in zip(PROGRAMS, self.clients, strict=True)))
+
+    async def _pause_leaders(self, nemesis: asyncio.Task[None]) -> None:
+        pauses = self._chance.random() < 0.5
+        while pauses and not nemesis.done():
+            await asyncio.sleep(self._chance.uniform(*LEADS_SECONDS))
+            leaders = [each for each in self.brokers.values() if each.engine is not None]
+            if leaders and not nemesis.done():
+                broker, seconds = self._chance.choice(leaders), self._chance.uniform(*LEADER_PAUSES_SECONDS)
+                self.trace.fault("leader paused", broker.node_id, seconds)
+                broker.pause(seconds)
 
     async def _keep_asking(self) -> None:
         while True:
