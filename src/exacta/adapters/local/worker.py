@@ -20,7 +20,7 @@ class Jobs(Protocol):
         """Run the job soon."""
 
     def close(self) -> None:
-        """Finish the jobs that wait; nothing is submitted any more."""
+        """Finish the jobs that wait. What is submitted later is not done: by then the files may be another's."""
 
 
 NewWorker = Callable[[str, int], Jobs]
@@ -36,9 +36,12 @@ class Worker:
         self._threads: list[threading.Thread] = []
         # SimpleQueue hands over in C, without a lock object of Python's: a queue.Queue costs 10 us more each way.
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._is_closed = False
 
     def submit(self, job: Callable[[], None]) -> None:
-        """Run `job` on a thread soon."""
+        """Run `job` on a thread soon; see `Jobs.close`."""
+        if self._is_closed:
+            return
         if len(self._threads) < self._thread_limit:
             thread = threading.Thread(target=self._run, name=f"{self._name}-{len(self._threads)}", daemon=True)
             self._threads.append(thread)
@@ -54,7 +57,8 @@ class Worker:
                 logger.exception("a job of %s raised", self._name)
 
     def close(self) -> None:
-        """Finish the jobs that wait, then end the threads."""
+        """Finish the jobs that wait, then end the threads. See `Jobs.close`."""
+        self._is_closed = True
         for _ in self._threads:
             self._jobs.put(None)
         for thread in self._threads:
