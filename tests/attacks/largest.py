@@ -64,6 +64,7 @@ TRIVIAL: dict[ApiKey, str] = {
     ApiKey.API_VERSIONS: "names nothing, and its answer has a line for each API",
     ApiKey.DESCRIBE_CLUSTER: "names nothing, and there is one broker",
     ApiKey.JOIN_TRANSACTION: "names one transactional id",
+    ApiKey.MOVE_LEAD: "names one epoch and one broker",
 }
 """The APIs whose largest request is no more work than any other, with the reasons."""
 

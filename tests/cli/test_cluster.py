@@ -124,7 +124,8 @@ WITHOUT_CLUSTER = {
     ("demo",),
     *(("config", each) for each in ("check", "show", "reference")),
     *(("config", each) for each in ("unit", "sysusers", "example", "alerts", "dashboard")),
-    *(("log", each) for each in ("dump", "verify", "repair")),
+    *(("log", each) for each in ("copy", "dump", "verify", "repair")),
+    ("cluster", "accept-loss"),
 }
 
 

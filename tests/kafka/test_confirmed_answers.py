@@ -23,6 +23,7 @@ WITHOUT_THE_LOG = {
     ApiKey.DESCRIBE_ACLS: "there is no authorizer",
     ApiKey.DESCRIBE_CLUSTER: "the configuration of this broker",
     ApiKey.LIST_PARTITION_REASSIGNMENTS: "there are no replicas that move",
+    ApiKey.MOVE_LEAD: "the brokers that this one knows of",
     ApiKey.UPDATE_FEATURES: "the features of this process",
 }
 """The APIs whose answers rest on nothing of the log, and what they rest on."""

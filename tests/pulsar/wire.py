@@ -140,7 +140,8 @@ def client(url: str, **options: Any) -> Iterator[pulsar.Client]:
             with suppress(pulsar.PulsarException):  # the broker has closed it, or is gone
                 each.close()
         opened._consumers.clear()
-        opened.close()
+        with suppress(pulsar.AlreadyClosed):  # one of its producers was fenced
+            opened.close()
 
 
 # --- the log ----------------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ copies that this user can read.
 """
 
 import os
-import pwd
 import shutil
 import signal
 import subprocess
@@ -99,6 +98,8 @@ def unprivileged() -> dict[str, Any]:
     """Return as whom PostgreSQL runs, for `subprocess`; nothing: as this user."""
     if os.geteuid() != 0:
         return {}
+    import pwd  # there is none where the command can only say so
+
     nobody = pwd.getpwnam("nobody")
     return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 

@@ -1,10 +1,13 @@
 """The start of a server, as far as it has come. The web front shows it while the journal is being read on a thread."""
 
 import time
+from typing import TYPE_CHECKING
 
-from exacta.metrics.sources import ClusterSource
 from exacta.ports.log import Log
 from exacta.server.journals import ServedJournal
+
+if TYPE_CHECKING:
+    from exacta.metrics.sources import ClusterSource
 
 
 class Progress:
