@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from exacta.adapters.local.worker import Worker
 from exacta.adapters.shared.blocks import Blocks
 from exacta.adapters.shared.catalog import Catalog
@@ -56,6 +58,17 @@ class TestLoads:
         assert (self.catalog.version, len(self.catalog.segments)) == (2, len(self.entries))
         assert self.results == [None] * 3
         assert not self.ledger.asked
+
+    def test_a_defect_is_told_and_does_not_end_the_loading(self, caplog: pytest.LogCaptureFixture) -> None:
+        self.load()
+        self.answer(CatalogSeen(1, 0, [None]))  # type: ignore[list-item]
+        self.turns.run_until(lambda: len(self.results) == 1)
+        assert isinstance(self.results[0], Failed)
+        assert "by a defect" in caplog.text
+        self.load()
+        self.answer(seen(2, self.entries))
+        self.turns.run_until(lambda: len(self.results) == 2)
+        assert self.results[1] is None
 
     def test_an_older_catalog_changes_nothing(self) -> None:
         for version, entries in ((2, self.entries), (1, self.entries[:1])):

@@ -44,9 +44,9 @@ class Background:
         """Run these steps from now on; `done` gets what they return, or why they failed."""
 
         def failed(error: Exception) -> None:
-            if not isinstance(error, GivenUp | Interrupted | OSError | JournalDamaged):
-                raise error
-            if not isinstance(error, Interrupted):
+            if not isinstance(error, GivenUp | Interrupted | OSError | JournalDamaged):  # else it would never end
+                logger.error("%s, by a defect", what_failed, exc_info=error)
+            elif not isinstance(error, Interrupted):
                 logger.warning("%s: %s", what_failed, error)
             done(Failed(str(error) or "the journal is being closed"))
 

@@ -1,5 +1,6 @@
 """The catalog of a broker that follows: read from the ledger again when something asks for what it does not know."""
 
+import logging
 from collections.abc import Callable
 
 from exacta.adapters.local.worker import Jobs
@@ -9,6 +10,8 @@ from exacta.ports.journal import Failed, JournalDamaged
 from exacta.ports.shared import Ledger
 
 Done = Callable[[Failed | None], None]
+
+logger = logging.getLogger(__name__)
 
 
 class CatalogLoader:
@@ -49,8 +52,8 @@ class CatalogLoader:
             self._begin()
 
         def failed(error: Exception) -> None:
-            if not isinstance(error, OSError | JournalDamaged):
-                raise error
+            if not isinstance(error, OSError | JournalDamaged):  # else nobody would load it any more
+                logger.error("the catalog could not be loaded, by a defect", exc_info=error)
             finish(Failed(str(error)))
 
         Steps(self._load(), finish, failed)
