@@ -8,7 +8,6 @@ rest on. There is no engine, and what is appended means nothing. So a world take
 
 import asyncio
 import gc
-import logging
 import random
 import sys
 from collections import Counter
@@ -19,6 +18,7 @@ from typing import NamedTuple
 from exacta.adapters.shared.shared_log import Limits
 from simulation.chance import dice
 from simulation.clock import WallClock
+from simulation.cluster.command import Outcome, Write, main
 from simulation.cluster.history import LogHistory
 from simulation.cluster.member import Member
 from simulation.cluster.nemesis import Nemesis
@@ -147,25 +147,10 @@ def _jump(clock: WallClock, chance: random.Random) -> Callable[[int], None]:
     return jump
 
 
-def run_worlds(first_seed: int, seeds: int) -> str:
-    """Run worlds one after another, and say what they came to."""
-    totals: Counter[str] = Counter()
-    faults: Counter[str] = Counter()
-    lines: list[str] = []
-    for seed in range(first_seed, first_seed + seeds):
-        verdict = LogWorld(seed, _write if seeds == 1 else None).run()
-        totals += verdict.counts + Counter(acknowledged=verdict.acknowledged)
-        faults += verdict.faults
-        if verdict.violations:
-            lines += [f"world {seed}:", *(f"  {violation}" for violation in verdict.violations)]
-    return "\n".join([*lines, f"{seeds} worlds; {dict(totals)}; faults: {dict(faults)}"])
-
-
-def _write(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
+def _outcome(seed: int, write: Write | None) -> Outcome:
+    verdict = LogWorld(seed, write).run()
+    return verdict.violations, verdict.counts + Counter(acknowledged=verdict.acknowledged), verdict.faults
 
 
 if __name__ == "__main__":
-    logging.disable()
-    numbers = [int(each) for each in sys.argv[1:]]
-    _write(run_worlds(*(numbers + [0, 10][len(numbers) :])))
+    main(_outcome)

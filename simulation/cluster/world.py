@@ -8,8 +8,6 @@ at every group.
 """
 
 import asyncio
-import logging
-import sys
 from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
@@ -27,6 +25,7 @@ from simulation.chance import dice
 from simulation.clock import WallClock
 from simulation.cluster.broker import ClusterBroker
 from simulation.cluster.clients import PROGRAMS, Client
+from simulation.cluster.command import Outcome, Write, main
 from simulation.cluster.durable_log import DurableLog
 from simulation.cluster.log_world import silent_dead
 from simulation.cluster.nemesis import Nemesis
@@ -228,25 +227,10 @@ class ClusterWorld:
                 self.log.check(broker.name, broker.replica.position, broker.replica._state)
 
 
-def run_worlds(first_seed: int, seeds: int) -> str:
-    """Run worlds one after another, and say what they came to."""
-    counts: Counter[str] = Counter()
-    faults: Counter[str] = Counter()
-    lines: list[str] = []
-    for seed in range(first_seed, first_seed + seeds):
-        verdict = ClusterWorld(seed, _write if seeds == 1 else None).run()
-        counts += verdict.counts
-        faults += verdict.faults
-        if verdict.violations:
-            lines += [f"world {seed}:", *(f"  {violation}" for violation in verdict.violations)]
-    return "\n".join([*lines, f"{seeds} worlds; {dict(counts)}; faults: {dict(faults)}"])
-
-
-def _write(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
+def _outcome(seed: int, write: Write | None) -> Outcome:
+    verdict = ClusterWorld(seed, write).run()
+    return verdict.violations, verdict.counts, verdict.faults
 
 
 if __name__ == "__main__":
-    logging.disable()
-    numbers = [int(each) for each in sys.argv[1:]]
-    _write(run_worlds(*(numbers + [0, 10][len(numbers) :])))
+    main(_outcome)
