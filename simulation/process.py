@@ -147,9 +147,12 @@ class SimulatedWorker:
         self._seconds = seconds
         self._free = threads
         self._waiting: deque[Callable[[], None]] = deque()
+        self._is_closed = False
 
     def submit(self, job: Callable[[], None]) -> None:
         """See `Jobs.submit`."""
+        if self._is_closed:
+            return
         self._waiting.append(job)
         self._begin()
 
@@ -167,5 +170,6 @@ class SimulatedWorker:
 
     def close(self) -> None:
         """See `Jobs.close`: the process waits, and the world with it."""
+        self._is_closed = True
         while self._waiting:
             self._process.run_job(self._waiting.popleft(), 0.0)

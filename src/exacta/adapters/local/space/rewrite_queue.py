@@ -234,13 +234,7 @@ class RewriteQueue:
             self._end(outcome.result, done)
 
     def _remove(self, segments: Sequence[Segment], then: Callable[[], None]) -> None:
-        """Remove segments that nobody reads, each by a job of its own, so that segment indexes come in between.
-
-        Once stopped the next start removes them.
-        """
-        if self._is_stopped:
-            self._post(then)
-            return
+        """Remove segments that nobody reads, each by a job of its own, so that segment indexes come in between."""
 
         def remove(segment: Segment, *others: Segment) -> None:
             left: Sequence[Segment] = ()
