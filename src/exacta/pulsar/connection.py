@@ -35,7 +35,7 @@ from exacta.protocol.pulsar.errors import BrokenFrame
 from exacta.protocol.pulsar.frames import FRAME_MARGIN, Frame, build_frame, parse_frame
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandPing, CommandSend, ServerError
 from exacta.pulsar.acknowledging import Acknowledgements
-from exacta.pulsar.at_follower import ELSEWHERE, SERVES
+from exacta.pulsar.at_follower import ELSEWHERE
 from exacta.pulsar.client_ids import client_id_of
 from exacta.pulsar.consumers import Consumer, Consumers
 from exacta.pulsar.context import Ack, Handler, PulsarRequest
@@ -218,12 +218,14 @@ class PulsarClientConnection(FramedConnection):
             request.hang_up(f"{type(request.command).__name__} is not for a broker")
             return
         declared = handler.at_follower
-        if self._broker.cluster.leads or declared is SERVES:
+        if self._broker.cluster.leads:
             self._handle(handler, request)
         elif declared.error is not None:
             request.refuse(declared.error, ELSEWHERE)
-        else:
+        elif declared.catches_up:
             self._broker.catch_up(request, lambda: self._handle(handler, request))
+        else:
+            self._handle(handler, request)
 
     def _handle(self, handler: Handler[Any], request: PulsarRequest) -> None:
         lack = lacking(self._broker, request, handler.needs, request.command)
